@@ -117,11 +117,18 @@ json status_json(const StatusWithRdma& answer, const std::function<std::string(P
                      {"rdma", rdma_at(of_links, links.size(), link.traffic)}});
   });
   json of_users = json::array();
+  std::vector<SocketStatus> sockets;
+  answer.sockets.of_users.for_each([&sockets](const SocketStatus& each) { sockets.push_back(each); });
   answer.users.users.for_each([&](const UserStatus& user) {
+    const SocketStatus its = of_users.size() < sockets.size() ? sockets[of_users.size()] : SocketStatus{};
     of_users.push_back({{"user", user.user},
                         {"device", user.device},
                         {"busy_s", static_cast<double>(user.busy_us) * 1e-6},
-                        {"commands", user.commands}});
+                        {"commands", user.commands},
+                        {"sockets", its.open},
+                        {"sockets_opened", its.opened},
+                        {"socket_bytes_sent", its.bytes_sent},
+                        {"socket_bytes_received", its.bytes_received}});
   });
   return {{"version", status.version},
           {"host", status.host},

@@ -84,6 +84,23 @@ def test_rates_of_users_are_those_between_two_answers(cluster):
     assert row.split()[-4:] == ["25", "%", "3", "106"]
 
 
+def test_sockets_of_kernels_are_a_table_where_there_are_some(cluster):
+    (status,) = remotecl.status(cluster.addresses[0])
+    idle = remotecl.UserStatus("ann", 0, 1.0, 1)
+    busy = dataclasses.replace(idle, sockets=3, sockets_opened=5, socket_bytes_sent=MIB, socket_bytes_received=0)
+    before = WatchedServer(status.address, "connected", status=dataclasses.replace(status, users=(busy,)))
+    more = dataclasses.replace(busy, socket_bytes_sent=3 * MIB, socket_bytes_received=4 * MIB)
+    found = _with_rates(before, dataclasses.replace(status, uptime_s=status.uptime_s + 2, users=(more,)))
+    (rate,) = found.user_rates
+    assert (rate.socket_sent_per_s, rate.socket_received_per_s) == pytest.approx((MIB, 2 * MIB))
+    shown = live.text([found])
+    assert "sockets of kernels" in shown
+    (row,) = [line for line in shown.split("sockets of kernels")[1].splitlines() if " ann " in line]
+    assert row.split()[2:4] == ["3", "5"] or row.split()[3:5] == ["3", "5"]
+    idle_found = dataclasses.replace(found, status=dataclasses.replace(status, users=(idle,)))
+    assert "sockets of kernels" not in live.text([idle_found])
+
+
 def test_a_monitor_outside_of_notebooks_prints_text(run_program, cluster):
     program = f"""
 import remotecl, time

@@ -55,8 +55,8 @@ WAIT = """
 with remotecl.Network(context, device) as network:
     event = program.echo(queue, (64,), (64,), network.memory, address, scratch)
     queue.flush()
-    print("ready", flush=True)
     try:
+        print("ready", flush=True)
         event.wait()
     except KeyboardInterrupt:
         interrupted = time.monotonic()
@@ -130,6 +130,30 @@ def test_a_killed_program_leaves_the_device_free(server):
         assert program.stdout.readline() == "ready\n"
         program.kill()
         assert has_ended(server, 3)
+
+
+def test_the_status_says_what_a_users_kernels_have(server):
+    def of_user() -> remotecl.UserStatus:
+        (status,) = remotecl.status(server.address)
+        return next((use for use in status.users if use.sockets_opened), remotecl.UserStatus("", 0, 0.0, 0))
+
+    with started(WAIT, server) as program:
+        assert program.stdout is not None
+        assert program.stdout.readline() == "ready\n"
+        end = time.monotonic() + PROGRAM_TIMEOUT_S
+        while of_user().sockets != 2 and time.monotonic() < end:  # the listener and the one that waits
+            time.sleep(0.02)
+        assert (of_user().user, of_user().device, of_user().sockets) == ("default", 0, 2)
+        with socket.create_connection(("127.0.0.1", int(program.args[-1]))) as client:
+            client.sendall(b"hello")
+            assert client.recv(5) == b"hello"
+        end = time.monotonic() + PROGRAM_TIMEOUT_S
+        while of_user().socket_bytes_received != 5 and time.monotonic() < end:
+            time.sleep(0.02)
+        assert (of_user().socket_bytes_sent, of_user().socket_bytes_received) == (5, 5)
+        program.kill()
+    assert has_ended(server, 5)
+    assert (of_user().sockets, of_user().sockets_opened, of_user().socket_bytes_sent) == (0, 2, 5)
 
 
 def test_mistakes_have_words(server):

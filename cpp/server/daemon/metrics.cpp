@@ -53,7 +53,7 @@ void add_rdma(MetricsText& text, const StatusReport::Totals& totals) {
            &RdmaCost::system_calls);
 }
 
-void add_sockets(MetricsText& text, const StatusReport::Sockets& sockets) {
+void add_sockets(MetricsText& text, const SocketStatus& sockets) {
   text.begin("remotecl_kernel_sockets", "gauge", "Sockets that kernels have.");
   text.add(sockets.open);
   text.begin("remotecl_kernel_sockets_total", "counter", "Sockets that kernels have had.");

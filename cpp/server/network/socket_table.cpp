@@ -42,15 +42,15 @@ SocketTable::~SocketTable() { stop(); }
 void SocketTable::join(int epoll, const Ref<WakeEvent>& event) {
   epoll_ = epoll;
   inbox_->belongs_to(event);
-  for (const std::uint32_t index : in_use_) {
-    KernelSocket& socket = at(index);
-    if (socket.watched() >= 0 && !watch(socket.watched(), index)) socket.fail(EMFILE);
+  for (const std::uint32_t place : in_use_) {
+    KernelSocket& socket = sockets_[place];
+    if (socket.watched() >= 0 && !watch(socket.watched(), index_of(place))) socket.fail(EMFILE);
   }
 }
 
 void SocketTable::leave() {
-  for (const std::uint32_t index : in_use_) {
-    const int descriptor = at(index).watched();
+  for (const std::uint32_t place : in_use_) {
+    const int descriptor = sockets_[place].watched();
     if (descriptor >= 0) ::epoll_ctl(epoll_, EPOLL_CTL_DEL, descriptor, nullptr);
   }
 }
@@ -92,7 +92,7 @@ bool SocketTable::look_at_requests(Clock::time_point now) {
 bool SocketTable::move_all(Clock::time_point now, bool moves) {
   bool worked = false;
   for (std::size_t i = in_use_.size(); i-- > 0;) {
-    KernelSocket& socket = at(in_use_[i]);
+    KernelSocket& socket = sockets_[in_use_[i]];
     if (moves && socket.phase() == Phase::kOpen) {
       const auto [sent, received] = socket.move(now);
       worked |= sent != 0 || received != 0;
@@ -100,9 +100,9 @@ bool SocketTable::move_all(Clock::time_point now, bool moves) {
       bytes_received_ += received;
     }
     if (!socket.is_closing() || !socket.has_drained(now)) continue;
-    const std::uint32_t index = std::exchange(in_use_[i], in_use_.back());
+    in_use_[i] = in_use_.back();
     in_use_.pop_back();
-    release(index);
+    release(socket);
     worked = true;
   }
   return worked;
@@ -144,7 +144,7 @@ void SocketTable::begin(std::uint32_t index, std::uint32_t operation) {
     socket.reply(-EBADF);
     return;
   }
-  in_use_.push_back(index);
+  in_use_.push_back(index / group_.size());
   ++opened_;
   switch (operation) {
     case layout::kConnect:
@@ -278,8 +278,7 @@ void SocketTable::ends_connecting(std::uint32_t index) {
   socket.open(std::make_unique<StreamEndpoint>(socket.take_descriptor()));
 }
 
-void SocketTable::release(std::uint32_t index) {
-  KernelSocket& socket = at(index);
+void SocketTable::release(KernelSocket& socket) {
   if (socket.is_counted) group_.hooks.account->close_socket();
   socket.release();
   --closing_;

@@ -43,6 +43,8 @@ class SocketTable {
  private:
   // The number of a socket: its generation and its index in the network.
   std::uint64_t number_of(std::uint32_t index) const { return std::uint64_t{at(index).generation()} << 32 | index; }
+  // The index in the network of a place in sockets_.
+  std::uint32_t index_of(std::uint32_t place) const { return place * group_.size() + lane_; }
   // By the index in the network, which is of this lane.
   KernelSocket& at(std::uint32_t index) { return sockets_[index / group_.size()]; }
   const KernelSocket& at(std::uint32_t index) const { return sockets_[index / group_.size()]; }
@@ -64,7 +66,7 @@ class SocketTable {
   bool watch(int descriptor, std::uint32_t index);
   void ends_connecting(std::uint32_t index);
   bool count(KernelSocket& socket);
-  void release(std::uint32_t index);
+  void release(KernelSocket& socket);
 
   // Connections of listeners: socket_table_accept.cpp.
   void accept(std::uint32_t index);
@@ -82,7 +84,7 @@ class SocketTable {
   int epoll_ = -1;
   std::vector<std::uint32_t> taken_;  // of the kernels' counts of requests
   std::vector<KernelSocket> sockets_;
-  std::vector<std::uint32_t> in_use_;  // indices in the network
+  std::vector<std::uint32_t> in_use_;  // places in sockets_
   std::size_t closing_ = 0;
   std::uint64_t opened_ = 0, bytes_sent_ = 0, bytes_received_ = 0;
   std::atomic<std::uint64_t> stats_[4]{};

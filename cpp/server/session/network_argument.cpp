@@ -18,14 +18,14 @@ void add(NetworkStats& to, const NetworkStats& more) {
 void LiveNetworks::stop() {
   MutexLock lock(mutex_);
   stopped_ = true;
-  for (auto& [network, is_stopped] : networks_) network->stop();
+  for (auto& [network, live] : networks_) network->stop();
 }
 
 std::size_t LiveNetworks::stop_present() {
   MutexLock lock(mutex_);
   std::size_t count = 0;
-  for (auto& [network, is_stopped] : networks_) {
-    if (std::exchange(is_stopped, true)) continue;
+  for (auto& [network, live] : networks_) {
+    if (std::exchange(live.is_stopped, true)) continue;
     network->stop();
     ++count;
   }
@@ -34,28 +34,29 @@ std::size_t LiveNetworks::stop_present() {
 
 bool LiveNetworks::has_some() const {
   MutexLock lock(mutex_);
-  return std::any_of(networks_.begin(), networks_.end(), [](const auto& one) { return !one.second; });
+  return std::any_of(networks_.begin(), networks_.end(), [](const auto& one) { return !one.second.is_stopped; });
 }
 
-NetworkStats LiveNetworks::stats() const {
+std::map<std::uint32_t, NetworkStats> LiveNetworks::stats() const {
   MutexLock lock(mutex_);
-  NetworkStats sum = past_;
-  for (const auto& [network, is_stopped] : networks_) server::add(sum, network->stats());
-  return sum;
+  std::map<std::uint32_t, NetworkStats> sums = past_;
+  for (const auto& [network, live] : networks_) server::add(sums[live.device], network->stats());
+  return sums;
 }
 
-void LiveNetworks::add(Network& network) {
+void LiveNetworks::add(Network& network, std::uint32_t device) {
   MutexLock lock(mutex_);
-  networks_.emplace(&network, false);
+  networks_.emplace(&network, Live{device});
   if (stopped_) network.stop();
 }
 
 void LiveNetworks::remove(Network& network) {
   MutexLock lock(mutex_);
-  networks_.erase(&network);
+  const auto at = networks_.find(&network);
   NetworkStats last = network.stats();
   last.sockets = 0;
-  server::add(past_, last);
+  server::add(past_[at->second.device], last);
+  networks_.erase(at);
 }
 
 NetworkArgument::NetworkArgument(Device& device, const NetworkShape& shape, Network::Hooks hooks,
@@ -76,7 +77,7 @@ cl_int NetworkArgument::make(Device& device, Native& native) {
   cl_int error = CL_SUCCESS;
   network_ = Network::make(device, shape_, hooks_, error);
   if (!network_) return error;
-  live_->add(*network_);
+  live_->add(*network_, device.index());
   native.memory = network_->memory();
   return clRetainMemObject(native.memory);
 }

@@ -20,18 +20,22 @@ class LiveNetworks final : public RefCounted {
   std::size_t stop_present() EXCLUDES(mutex_);
   // Whether any has not been stopped.
   bool has_some() const EXCLUDES(mutex_);
-  // Sums, of networks that have gone, too; `sockets` are those in use at present.
-  NetworkStats stats() const EXCLUDES(mutex_);
+  // Sums by device, of networks that have gone, too; `sockets` are those in use at present.
+  std::map<std::uint32_t, NetworkStats> stats() const EXCLUDES(mutex_);
 
  private:
   friend class NetworkArgument;
-  void add(Network& network) EXCLUDES(mutex_);
+  struct Live {
+    std::uint32_t device;
+    bool is_stopped = false;  // because the client is not there
+  };
+  void add(Network& network, std::uint32_t device) EXCLUDES(mutex_);
   void remove(Network& network) EXCLUDES(mutex_);
 
   mutable Mutex mutex_;
   bool stopped_ GUARDED_BY(mutex_) = false;
-  std::map<Network*, bool> networks_ GUARDED_BY(mutex_);  // whether the session has stopped it
-  NetworkStats past_ GUARDED_BY(mutex_);
+  std::map<Network*, Live> networks_ GUARDED_BY(mutex_);
+  std::map<std::uint32_t, NetworkStats> past_ GUARDED_BY(mutex_);
 };
 
 // A client's network: an argument of kernels of one device. No other command finds it. Its last owner waits for the

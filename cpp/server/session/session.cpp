@@ -270,7 +270,10 @@ Traffic Session::traffic() const {
 StatusReport::OfSession Session::status() const {
   const auto over = lifetime_.over_since();
   Client::Claims claims = client_.claims();
-  const NetworkStats networks = objects_.live_networks->stats();
+  std::map<std::uint32_t, SocketStatus> sockets;
+  for (const auto& [device, stats] : objects_.live_networks->stats()) {
+    sockets[device] = {stats.sockets, stats.opened, stats.bytes_sent, stats.bytes_received};
+  }
   return {false,
           id(),
           address().text(),
@@ -284,7 +287,7 @@ StatusReport::OfSession Session::status() const {
           traffic(),
           counters_->memory(),
           channels_.rdma(),
-          {networks.sockets, networks.opened, networks.bytes_sent, networks.bytes_received}};
+          std::move(sockets)};
 }
 
 std::vector<StatusReport::OfLink> Session::links() {

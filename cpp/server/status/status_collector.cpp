@@ -42,7 +42,11 @@ StatusReport::OfUser usage_of(const StatusReport::OfSession& session, Device& de
   DeviceLoad& load = device.load();
   const DeviceLoad::Usage usage = has_ended ? load.take_usage(session.session) : load.usage(session.session);
   const auto busy = std::chrono::duration_cast<std::chrono::microseconds>(usage.busy);
-  return {session.user, device.index(), static_cast<std::uint64_t>(busy.count()), usage.commands};
+  const auto sockets = session.sockets.find(device.index());
+  StatusReport::OfUser had{session.user, device.index(), static_cast<std::uint64_t>(busy.count()), usage.commands, {}};
+  if (sockets != session.sockets.end()) had.sockets = sockets->second;
+  if (has_ended) had.sockets.open = 0;
+  return had;
 }
 
 }  // namespace
@@ -64,6 +68,7 @@ std::vector<std::byte> encode_status(Token token, const DaemonIdentity& daemon, 
   const auto rdma_sessions = rdma_views(report.sessions);
   const auto rdma_links = rdma_views(report.links);
   const auto users = views(report.users);
+  const auto sockets = socket_views(report.users);
   const Status status{token,
                       REMOTECL_VERSION,
                       daemon.host,
@@ -79,7 +84,11 @@ std::vector<std::byte> encode_status(Token token, const DaemonIdentity& daemon, 
   const StatusRdma rdma{report.totals.rdma_clients, report.totals.rdma_peers,
                         std::span<const RdmaStatus>(rdma_sessions), std::span<const RdmaStatus>(rdma_links)};
   ByteBuffer bytes;
-  append_message(bytes, StatusWithRdma{status, rdma, {std::span<const UserStatus>(users)}, report.totals.rdma_costs});
+  append_message(bytes, StatusWithRdma{status,
+                                       rdma,
+                                       {std::span<const UserStatus>(users)},
+                                       report.totals.rdma_costs,
+                                       {std::span<const SocketStatus>(sockets)}});
   return {bytes.bytes().begin(), bytes.bytes().end()};
 }
 
@@ -104,7 +113,7 @@ void StatusCollector::remove(StatusSource& session) {
   past_.totals.peers += peers;
   add_rdma(past_.totals, last.rdma, links);
   past_.totals.rdma_clients.channels = past_.totals.rdma_peers.channels = 0;
-  past_.totals.sockets += last.sockets;
+  for (const auto& [device, sockets] : last.sockets) past_.totals.sockets += sockets;
   past_.totals.sockets.open = 0;
   for (const auto& device : driver_.devices()) past_.add(usage_of(last, *device, true));
   sessions_.erase(&session);
@@ -138,7 +147,7 @@ StatusReport StatusCollector::report(const StatusSource* asker, const Address& f
     report.totals.clients += status.traffic;
     report.totals.peers += sum(links);
     add_rdma(report.totals, status.rdma, links);
-    report.totals.sockets += status.sockets;
+    for (const auto& [device, sockets] : status.sockets) report.totals.sockets += sockets;
     for (const auto& device : driver_.devices()) report.add(usage_of(status, *device, false));
     const bool is_visible = is_own || from.is_loopback() || session->address().host == from.host;
     if (!is_visible || report.sessions.size() >= kStatusSessionsMax) continue;

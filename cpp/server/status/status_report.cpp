@@ -13,7 +13,8 @@ struct EncodedReport {
   Sequence<LinkStatus> links;
   Sequence<RdmaStatus> rdma_sessions, rdma_links;
   Sequence<UserStatus> users;
-  REMOTECL_FIELDS(totals, devices, sessions, links, rdma_sessions, rdma_links, users)
+  Sequence<SocketStatus> user_sockets;
+  REMOTECL_FIELDS(totals, devices, sessions, links, rdma_sessions, rdma_links, users, user_sockets)
 };
 
 // Of sessions or links, in their order.
@@ -24,14 +25,6 @@ void add_rdma(std::vector<Each>& all, const Sequence<RdmaStatus>& rdma) {
 }
 
 }  // namespace
-
-StatusReport::Sockets& StatusReport::Sockets::operator+=(const Sockets& other) {
-  open += other.open;
-  opened += other.opened;
-  bytes_sent += other.bytes_sent;
-  bytes_received += other.bytes_received;
-  return *this;
-}
 
 StatusReport::Totals& StatusReport::Totals::operator+=(const Totals& other) {
   sessions += other.sessions;
@@ -66,12 +59,13 @@ void StatusReport::add(const StatusReport& other) {
 }
 
 void StatusReport::add(const OfUser& usage) {
-  if (usage.busy_us == 0 && usage.commands == 0) return;
+  if (usage.busy_us == 0 && usage.commands == 0 && usage.sockets.opened == 0) return;
   const auto is_same = [&usage](const OfUser& each) { return each.device == usage.device && each.user == usage.user; };
   const auto at = std::ranges::find_if(users, is_same);
   if (at == users.end()) return users.push_back(usage);
   at->busy_us += usage.busy_us;
   at->commands += usage.commands;
+  at->sockets += usage.sockets;
 }
 
 void StatusReport::hide_other_users() {
@@ -83,6 +77,7 @@ void StatusReport::hide_other_users() {
 StatusReport StatusReport::past() const {
   StatusReport past;
   past.users = users;
+  for (OfUser& usage : past.users) usage.sockets.open = 0;
   past.totals = totals;
   past.totals.sessions = past.totals.rdma_clients.channels = past.totals.rdma_peers.channels = 0;
   past.totals.sockets.open = 0;
@@ -117,19 +112,28 @@ std::vector<UserStatus> views(const std::vector<StatusReport::OfUser>& users) {
   return views;
 }
 
+std::vector<SocketStatus> socket_views(const std::vector<StatusReport::OfUser>& users) {
+  std::vector<SocketStatus> views;
+  views.reserve(users.size());
+  for (const auto& each : users) views.push_back(each.sockets);
+  return views;
+}
+
 std::vector<std::byte> encode(const StatusReport& report) {
   const auto sessions = views(report.sessions);
   const auto links = views(report.links);
   const auto rdma_sessions = rdma_views(report.sessions);
   const auto rdma_links = rdma_views(report.links);
   const auto users = views(report.users);
+  const auto sockets = socket_views(report.users);
   const EncodedReport encoded{report.totals,
                               std::span<const StatusReport::OfDevice>(report.devices),
                               std::span<const SessionStatus>(sessions),
                               std::span<const LinkStatus>(links),
                               std::span<const RdmaStatus>(rdma_sessions),
                               std::span<const RdmaStatus>(rdma_links),
-                              std::span<const UserStatus>(users)};
+                              std::span<const UserStatus>(users),
+                              std::span<const SocketStatus>(sockets)};
   std::vector<std::byte> bytes(wire::encoded_size(encoded));
   std::byte* at = bytes.data();
   wire::encode(at, encoded);
@@ -142,6 +146,7 @@ bool decode(Bytes bytes, std::size_t devices, StatusReport& report) {
   if (!decoder.read(encoded) || !decoder.at_end() || encoded.devices.size() != devices) return false;
   if (encoded.rdma_sessions.size() != encoded.sessions.size()) return false;
   if (encoded.rdma_links.size() != encoded.links.size()) return false;
+  if (encoded.user_sockets.size() != encoded.users.size()) return false;
   report = {};
   report.totals = encoded.totals;
   encoded.devices.for_each([&](const StatusReport::OfDevice& device) { report.devices.push_back(device); });
@@ -168,8 +173,12 @@ bool decode(Bytes bytes, std::size_t devices, StatusReport& report) {
   });
   add_rdma(report.sessions, encoded.rdma_sessions);
   add_rdma(report.links, encoded.rdma_links);
+  std::vector<SocketStatus> sockets;
+  encoded.user_sockets.for_each([&sockets](const SocketStatus& each) { sockets.push_back(each); });
+  std::size_t user = 0;
   encoded.users.for_each([&](const UserStatus& each) {
-    if (each.device < devices) report.add({std::string(each.user), each.device, each.busy_us, each.commands});
+    const SocketStatus& its = sockets[user++];
+    if (each.device < devices) report.add({std::string(each.user), each.device, each.busy_us, each.commands, its});
   });
   return true;
 }

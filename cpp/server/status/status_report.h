@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,20 +15,13 @@ class NativeDriver;
 
 // What sessions have and do at a moment: those of one process, or the sum of several. A value.
 struct StatusReport {
-  // Of kernels. `open`: at present.
-  struct Sockets {
-    std::uint64_t open = 0, opened = 0, bytes_sent = 0, bytes_received = 0;
-    REMOTECL_FIELDS(open, opened, bytes_sent, bytes_received)
-
-    Sockets& operator+=(const Sockets& other);
-  };
   // Sums over all sessions, including ended ones; only `sessions` counts those that are there now.
   struct Totals {
     std::uint64_t sessions = 0, begun = 0, commands = 0;
     Traffic clients, peers;
     RdmaTraffic rdma_clients, rdma_peers;
     StatusRdmaCosts rdma_costs;
-    Sockets sockets;
+    SocketStatus sockets;
     REMOTECL_FIELDS(sessions, begun, commands, clients, peers, rdma_clients, rdma_peers, rdma_costs, sockets)
 
     Totals& operator+=(const Totals& other);
@@ -46,7 +40,7 @@ struct StatusReport {
     Traffic traffic;
     std::vector<std::uint64_t> memory;
     RdmaState rdma;
-    Sockets sockets;  // not passed on between processes, unlike their totals
+    std::map<std::uint32_t, SocketStatus> sockets;  // by device; not passed on between processes, unlike their sums
   };
   struct OfLink {
     bool is_own = false;
@@ -62,6 +56,7 @@ struct StatusReport {
     std::string user;
     std::uint32_t device = 0;
     std::uint64_t busy_us = 0, commands = 0;
+    SocketStatus sockets;
   };
 
   Totals totals;
@@ -85,6 +80,8 @@ struct StatusReport {
 std::vector<SessionStatus> views(const std::vector<StatusReport::OfSession>& sessions);
 std::vector<LinkStatus> views(const std::vector<StatusReport::OfLink>& links);
 std::vector<UserStatus> views(const std::vector<StatusReport::OfUser>& users);
+// What each of them has of sockets.
+std::vector<SocketStatus> socket_views(const std::vector<StatusReport::OfUser>& users);
 // What each of them has of RDMA.
 template <class Each>
 std::vector<RdmaStatus> rdma_views(const std::vector<Each>& all) {

@@ -13,7 +13,7 @@ from .watch import WatchedServer
 
 
 def tables(servers: Sequence[WatchedServer]) -> list[Table]:
-    """Servers, their devices, who uses them, their sessions, and what goes by RDMA."""
+    """Servers, their devices, who uses them, their sessions, sockets of kernels, and what goes by RDMA."""
     known = [server.status for server in servers if server.status is not None]
     columns = (
         "server",
@@ -32,6 +32,7 @@ def tables(servers: Sequence[WatchedServer]) -> list[Table]:
         device_table("devices", known),
         _user_table(servers),
         session_table("sessions", known),
+        _socket_table(servers),
         bulk_rdma_table(known),
     ]
 
@@ -72,6 +73,30 @@ def _user_table(servers: Sequence[WatchedServer]) -> Table:
                 )
             )
     return Table("users", columns, tuple(rows), optional=("server", "commands"))
+
+
+def _socket_table(servers: Sequence[WatchedServer]) -> Table:
+    columns = ("server", "user", "device", ">open", ">so far", ">received", ">sent", ">in all")
+    rows = []
+    for server in servers:
+        rates = {(rate.user, rate.device): rate for rate in server.user_rates}
+        for use in server.status.users if server.status is not None else ():
+            if use.sockets_opened == 0:
+                continue
+            rate = rates.get((use.user, use.device))
+            rows.append(
+                (
+                    server.address,
+                    use.user,
+                    str(use.device),
+                    str(use.sockets),
+                    str(use.sockets_opened),
+                    table.rate(rate.socket_received_per_s if rate else None),
+                    table.rate(rate.socket_sent_per_s if rate else None),
+                    table.size(use.socket_bytes_received + use.socket_bytes_sent),
+                )
+            )
+    return Table("sockets of kernels", columns, tuple(rows), optional=("server", "so far", "in all"))
 
 
 def _server_row(server: WatchedServer) -> tuple[str, ...]:

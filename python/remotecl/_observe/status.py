@@ -117,6 +117,9 @@ class UserStatus:
         device: the device's number on its server.
         busy_s: seconds in which the driver was seen to have commands of the user; counted only while somebody asks.
         commands: how many the driver was given.
+        sockets: those that kernels of the user have there now.
+        sockets_opened: how many they have had.
+        socket_bytes_sent, socket_bytes_received: what has passed through these, seen from the kernels.
 
     Example::
 
@@ -128,6 +131,10 @@ class UserStatus:
     device: int
     busy_s: float
     commands: int
+    sockets: int = 0
+    sockets_opened: int = 0
+    socket_bytes_sent: int = 0
+    socket_bytes_received: int = 0
 
 
 @dataclass(frozen=True, repr=False)

@@ -19,13 +19,16 @@ class UserRate:
     """How much of one device one user had between the last two answers.
 
     `utilisation` is the part of the time, from 0 to 1, in which the driver had commands of the user. Several users may
-    have commands at the same time, so the sum may be more than 1.
+    have commands at the same time, so the sum may be more than 1. `socket_sent_per_s` and `socket_received_per_s` are
+    bytes per second through sockets of the user's kernels there.
     """
 
     user: str
     device: int
     utilisation: float
     commands_per_s: float
+    socket_sent_per_s: float = 0.0
+    socket_received_per_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -159,5 +162,7 @@ def _user_rates(last: ServerStatus, now: ServerStatus, passed_s: float) -> tuple
         # The server sums up what its processes say at different moments.
         busy = min(max((use.busy_s - old.busy_s) / passed_s, 0.0), 1.0)
         commands = max(use.commands - old.commands, 0) / passed_s
-        rates.append(UserRate(use.user, use.device, busy, commands))
+        sent = max(use.socket_bytes_sent - old.socket_bytes_sent, 0) / passed_s
+        received = max(use.socket_bytes_received - old.socket_bytes_received, 0) / passed_s
+        rates.append(UserRate(use.user, use.device, busy, commands, sent, received))
     return tuple(rates)

@@ -62,10 +62,11 @@ struct StatusWithRdma {
   StatusRdma rdma{};             // empty if the server does not know it
   StatusUsers users{};           // likewise
   StatusRdmaCosts rdma_costs{};  // likewise
+  StatusSockets sockets{};       // likewise
 
   template <class F>
   constexpr decltype(auto) fields(F&& f) const {
-    return f(status, rdma, users, rdma_costs);
+    return f(status, rdma, users, rdma_costs, sockets);
   }
   // Decodes.
   template <class F>
@@ -74,6 +75,7 @@ struct StatusWithRdma {
     if (!f(rdma)) rdma = {};
     if (!f(users)) users = {};
     if (!f(rdma_costs)) rdma_costs = {};
+    if (!f(sockets)) sockets = {};
     return true;
   }
 };

@@ -18,4 +18,23 @@ struct StatusUsers {
   REMOTECL_FIELDS(users)
 };
 
+// Sockets of kernels.
+struct SocketStatus {
+  std::uint64_t open = 0;    // at present
+  std::uint64_t opened = 0;  // so far
+  std::uint64_t bytes_sent = 0, bytes_received = 0;
+  REMOTECL_FIELDS(open, opened, bytes_sent, bytes_received)
+
+  SocketStatus& operator+=(const SocketStatus& other) {
+    open += other.open, opened += other.opened;
+    bytes_sent += other.bytes_sent, bytes_received += other.bytes_received;
+    return *this;
+  }
+};
+
+struct StatusSockets {
+  Sequence<SocketStatus> of_users;  // in the order of `users`
+  REMOTECL_FIELDS(of_users)
+};
+
 }  // namespace remotecl
