@@ -1,17 +1,25 @@
 #include "runtime/transport/tcp/stream_connection.h"
 
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <limits>
 
 #include "runtime/transport/tcp/dead_peer_detector.h"
 
 namespace remotecl {
 
 StreamConnection::StreamConnection(int descriptor) : descriptor_(descriptor) {
+  timeval time{};
+  time.tv_usec = std::chrono::duration_cast<std::chrono::microseconds>(kPaceEvery).count();
+  ::setsockopt(descriptor_, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
   DeadPeerDetector::instance().watch(*this);
 }
 
@@ -64,24 +72,45 @@ std::ptrdiff_t StreamConnection::try_receive(MutableBytes to, int flags) {
   }
 }
 
+// With a limited rate in bursts, each with an end of record: the system merges what follows each other, up to 64 KiB,
+// and sends that at once where round trips are short, whatever the rate.
+std::ptrdiff_t StreamConnection::send_some(const iovec* parts, int count) {
+  std::array<iovec, kPartsMax> burst;
+  msghdr message{};
+  message.msg_iov = const_cast<iovec*>(parts);
+  message.msg_iovlen = static_cast<std::size_t>(count);
+  // MSG_NOSIGNAL: a lost peer must fail this call, not send SIGPIPE to somebody else's process.
+  int flags = MSG_NOSIGNAL;
+  if (const auto limit = pacer_.limit()) {
+    auto left = std::max(kBurstMin, static_cast<std::size_t>(*limit * kBurstSeconds));
+    message.msg_iov = burst.data();
+    message.msg_iovlen = 0;
+    for (int i = 0; i < std::min(count, kPartsMax) && left != 0; ++i) {
+      const std::size_t size = std::min(left, parts[i].iov_len);
+      burst[message.msg_iovlen++] = {parts[i].iov_base, size};
+      left -= size;
+    }
+    flags |= MSG_EOR;
+  }
+  return ::sendmsg(descriptor_, &message, flags);
+}
+
 bool StreamConnection::write(iovec* parts, int count) {
   while (count > 0) {
-    msghdr message{};
-    message.msg_iov = parts;
-    message.msg_iovlen = static_cast<std::size_t>(count);
-    // MSG_NOSIGNAL: a lost peer must fail this call, not send SIGPIPE to somebody else's process.
-    const ssize_t sent = ::sendmsg(descriptor_, &message, MSG_NOSIGNAL);
+    const std::ptrdiff_t sent = send_some(parts, count);
     if (sent < 0) {
       if (errno == EINTR) continue;
       if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        pace();
         pollfd wait{descriptor_, POLLOUT, 0};
-        ::poll(&wait, 1, -1);
+        ::poll(&wait, 1, static_cast<int>(kPaceEvery.count()));
         continue;
       }
       note_error();
       return false;
     }
     bytes_sent_.fetch_add(static_cast<std::uint64_t>(sent), std::memory_order_relaxed);
+    if (pacer_.limit() || sent >= kPacedFrom) pace();
     auto left = static_cast<std::size_t>(sent);
     while (count > 0 && left >= parts->iov_len) {
       left -= parts->iov_len;
@@ -94,6 +123,22 @@ bool StreamConnection::write(iovec* parts, int count) {
     }
   }
   return true;
+}
+
+void StreamConnection::pace() {
+  const auto now = LinkPacer::Clock::now();
+  if (now - paced_ < kPaceEvery / 2) return;
+  paced_ = now;
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (::getsockopt(descriptor_, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 || info.tcpi_min_rtt == 0) return;
+  const std::optional<double> before = pacer_.limit();
+  const double delivered = info.tcpi_delivery_rate_app_limited ? 0 : static_cast<double>(info.tcpi_delivery_rate);
+  const auto limit =
+      pacer_.update({now, LinkPacer::Duration(info.tcpi_rtt), LinkPacer::Duration(info.tcpi_min_rtt), delivered});
+  if (limit == before) return;
+  const auto rate = limit ? static_cast<unsigned long>(*limit) : std::numeric_limits<unsigned long>::max();
+  ::setsockopt(descriptor_, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof rate);
 }
 
 std::ptrdiff_t StreamConnection::try_write(Bytes from) {

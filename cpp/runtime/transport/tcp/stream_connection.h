@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/transport/connection.h"
+#include "runtime/transport/tcp/link_pacer.h"
 
 namespace remotecl {
 
@@ -33,9 +34,20 @@ class StreamConnection final : public Connection {
 
  private:
   void note_error();
+  void pace();
+  std::ptrdiff_t send_some(const iovec* parts, int count);
   std::ptrdiff_t try_receive(MutableBytes to, int flags);
 
+  // How long a write blocks before the pace is looked at again, and what is bulk data, whose pace matters.
+  static constexpr std::chrono::milliseconds kPaceEvery{10};
+  static constexpr std::ptrdiff_t kPacedFrom = 16 << 10;
+  // Where the rate is limited, what leaves at once: the time that it takes, and at least two packets.
+  static constexpr double kBurstSeconds = 0.002;
+  static constexpr std::size_t kBurstMin = 2800;
+
   const int descriptor_;
+  LinkPacer pacer_;  // used by the writing thread
+  LinkPacer::Clock::time_point paced_{};
   std::atomic<bool> vanished_{false};
   std::atomic<bool> awaits_rest_{false};
 };

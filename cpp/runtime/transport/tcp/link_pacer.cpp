@@ -1,0 +1,70 @@
+#include "runtime/transport/tcp/link_pacer.h"
+
+#include <algorithm>
+
+namespace remotecl {
+
+std::optional<double> LinkPacer::update(const Sample& sample) {
+  if (sample.delivered > 0) delivered_[samples_++ % delivered_.size()] = sample.delivered;
+  const Duration queue = sample.round_trip - sample.least_round_trip;
+  if (is_draining_ && estimate() < kStays * *limit_) limit_ = kDraining * (link_ = std::max(estimate(), kSlowLink));
+  const bool is_short = queue <= kShort + burst(), is_long = queue > kLong + burst();
+  if (is_draining_ && is_short) {
+    is_draining_ = false;
+    limit_ = kDrained * link_;
+    risen_ = sample.now;
+  } else if (is_draining_ && sample.now > drained_by_ && queue < kStays * drained_from_) {
+    give_time(sample, queue);  // several streams share it, and have not begun together
+  } else if (is_draining_ && sample.now > drained_by_) {
+    is_draining_ = false;
+    limit_.reset();
+    left_alone_until_ = sample.now + kLeftAlone;
+  } else if (!is_draining_ && is_long && sample.now >= left_alone_until_) {
+    drain(sample, queue);
+  } else if (limit_ && !is_draining_ && is_short) {
+    rise(sample);
+  }
+  return limit_;
+}
+
+LinkPacer::Duration LinkPacer::burst() const {
+  if (link_ == 0) return Duration(0);
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(kBurst / link_));
+}
+
+void LinkPacer::give_time(const Sample& sample, Duration queue) {
+  const std::chrono::duration<double, std::micro> needed = queue / (1 - kDraining);
+  drained_from_ = queue;
+  drained_by_ = sample.now + std::chrono::duration_cast<Duration>(needed) + 2 * sample.round_trip + kPatience;
+}
+
+// The median, because acknowledgements come in bursts.
+double LinkPacer::estimate() const {
+  std::array<double, 5> sorted = delivered_;
+  const std::size_t count = std::min(samples_, sorted.size());
+  std::sort(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(count));
+  return count == 0 ? 0 : sorted[(count - 1) / 2];
+}
+
+// With a queue, what is delivered is what the link can.
+void LinkPacer::drain(const Sample& sample, Duration queue) {
+  const double delivered = estimate();
+  if (delivered < kSlowLink || (!limit_ && delivered > kFastLink)) return;
+  link_ = limit_ ? std::clamp(delivered, kLimitOff * *limit_, *limit_) : delivered;
+  limit_ = kDraining * link_;
+  is_draining_ = true;
+  give_time(sample, queue);
+  rise_ = kRise;
+  rises_ = 0;
+}
+
+void LinkPacer::rise(const Sample& sample) {
+  if (sample.now - risen_ < std::max(kRiseEvery, sample.round_trip)) return;
+  risen_ = sample.now;
+  if (++rises_ >= kRisesUntilFaster) rise_ = std::min(kRiseMax, 1 + 2 * (rise_ - 1));
+  if (rises_ >= kRisesUntilFaster) rises_ = kRisesUntilFaster / 2;
+  *limit_ *= rise_;
+  if (*limit_ > kFastLink) limit_.reset();
+}
+
+}  // namespace remotecl

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <optional>
+
+namespace remotecl {
+
+// Chooses the rate of a sender that is always ready to send, so that the queue at a thin link's bottleneck, which what
+// else goes over that link has to pass, stays short, and the link busy. Pure: gets the time and what the system has
+// measured.
+//
+// The rate is limited only once the queue has been seen. It falls below what the link delivers until the queue is
+// gone, and then rises slowly until there is one again. A queue that does not go belongs to others: then the limit is
+// lifted for a while, because who yields to them gets nothing.
+class LinkPacer {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Duration = std::chrono::microseconds;
+
+  struct Sample {
+    Clock::time_point now;
+    Duration round_trip, least_round_trip;
+    double delivered;  // bytes per second; 0: not known, or less than could have been
+  };
+  // Bytes per second, or nothing: no limit.
+  std::optional<double> update(const Sample& sample);
+  std::optional<double> limit() const { return limit_; }
+
+  // Faster links empty the queues that there are soon enough, and are never limited.
+  static constexpr double kFastLink = 62.5e6;
+  // On slower ones a packet takes so long that there is always a queue.
+  static constexpr double kSlowLink = 0.25e6;
+  // The time that bytes spend in the queue: what is too long, and what is short.
+  static constexpr Duration kLong{10'000}, kShort{4000};
+  // Of what the link delivers, while the queue is too long and after it.
+  static constexpr double kDraining = 0.6, kDrained = 0.97;
+  // With a limit the link delivers about as much; single measurements are far off.
+  static constexpr double kLimitOff = 0.85;
+  // How much the limit rises at a time; more with each time that it has found no queue for a while.
+  static constexpr double kRise = 1.004, kRiseMax = 1.25;
+  static constexpr Duration kRiseEvery{20'000};
+  static constexpr int kRisesUntilFaster = 50;
+  // What leaves at once, whose own time on the link is no queue.
+  static constexpr double kBurst = 6000;
+  // A queue of which this much is left at the end of its time belongs to others.
+  static constexpr double kStays = 0.7;
+  // For how long a queue is drained beyond the time that this should take, and others' queues are left alone.
+  static constexpr Duration kPatience{500'000}, kLeftAlone{5'000'000};
+
+ private:
+  double estimate() const;
+  Duration burst() const;
+  void give_time(const Sample& sample, Duration queue);
+  void drain(const Sample& sample, Duration queue);
+  void rise(const Sample& sample);
+
+  std::optional<double> limit_;
+  bool is_draining_ = false;
+  double link_ = 0;  // what it has delivered with a queue
+  std::array<double, 5> delivered_{};
+  std::size_t samples_ = 0;
+  Duration drained_from_{};
+  Clock::time_point drained_by_{}, left_alone_until_{}, risen_{};
+  double rise_ = kRise;
+  int rises_ = 0;
+};
+
+}  // namespace remotecl
