@@ -9,7 +9,7 @@ readonly purpose=${1:-all}
 case $purpose in demo) requirements=scripts/requirements-demo.txt ;; *) requirements=scripts/requirements.txt ;; esac
 packages=(
   g++ cmake ninja-build pkg-config
-  libasio-dev libcli11-dev libspdlog-dev libssl-dev nlohmann-json3-dev libtomlplusplus-dev
+  libasio-dev libcli11-dev libspdlog-dev libssl-dev libzstd-dev nlohmann-json3-dev libtomlplusplus-dev
   libibverbs-dev librdmacm-dev # headers only
   ocl-icd-opencl-dev ocl-icd-libopencl1 opencl-headers pocl-opencl-icd
   python3-venv python3-dev

@@ -12,6 +12,8 @@ using nlohmann::json;
 
 json direction_json(std::uint64_t bytes, std::uint64_t messages) { return {{"bytes", bytes}, {"messages", messages}}; }
 
+json compressed_json(std::uint64_t before, std::uint64_t after) { return {{"before", before}, {"after", after}}; }
+
 double seconds(std::uint64_t milliseconds) { return static_cast<double>(milliseconds) * 1e-3; }
 
 std::string session_number(std::uint64_t session) {
@@ -74,7 +76,10 @@ json traffic_json(const Traffic& traffic) {
             {"received", direction_json(traffic.bytes_received, traffic.messages_received)}}},
           {"bulk",
            {{"sent", direction_json(traffic.bulk_bytes_sent, traffic.bulk_sent)},
-            {"received", direction_json(traffic.bulk_bytes_received, traffic.bulk_received)}}}};
+            {"received", direction_json(traffic.bulk_bytes_received, traffic.bulk_received)}}},
+          {"compressed",
+           {{"sent", compressed_json(traffic.compression.sent_before, traffic.compression.sent_after)},
+            {"received", compressed_json(traffic.compression.received_before, traffic.compression.received_after)}}}};
 }
 
 json rdma_json(const RdmaState& rdma, const Traffic& traffic) {

@@ -55,7 +55,7 @@ from ._observe.stats import (
     stats,
 )
 from ._observe.status import DeviceStatus, LinkStatus, ServerStatus, SessionStatus, StatusList, UserStatus, status
-from ._observe.traffic import Amount, Flow, Traffic
+from ._observe.traffic import Amount, Compressed, Flow, Traffic
 from ._schedule.automatic import auto
 from ._schedule.explanation import Explanation, explain
 from ._schedule.python_policy import Candidate, PolicyTask
@@ -74,6 +74,7 @@ __all__ = [
     "CacheStats",
     "Candidate",
     "Cluster",
+    "Compressed",
     "Connection",
     "DaskCluster",
     "DaskServer",

@@ -6,6 +6,7 @@
 #include "runtime/handshake/rdma_acceptor.h"
 #include "runtime/handshake/rdma_connector.h"
 #include "runtime/transport/bulk/stream_bulk_transport.h"
+#include "runtime/transport/compression/compression_mode.h"
 #include "runtime/transport/rdma/rdma_bulk_transport.h"
 #include "runtime/transport/shm/shared_memory.h"
 #include "runtime/transport/shm/shared_memory_connection.h"
@@ -72,6 +73,8 @@ StreamCarrier upgrade_bulk(std::unique_ptr<Connection> first, const Address& pee
     if ((end.features & kFeatureRdma) != 0) add_rdma(carrier, *first, peer, end);
     carrier.connection = end.join(std::move(first));
   }
+  carrier.may_compress =
+      (end.features & kFeatureCompression) != 0 && carrier.memory == nullptr && carrier.rdma == nullptr;
   return carrier;
 }
 
@@ -88,7 +91,9 @@ BulkLine open_bulk(StreamCarrier carrier, BulkRecovery recovery) {
     line.stream = made.get();
     carrier.connection = std::move(made);
   }
-  line.transport = std::make_unique<StreamBulkTransport>(std::move(carrier.connection), std::move(carrier.rdma_state));
+  const CompressionMode compression = carrier.may_compress ? compression_mode() : CompressionMode::kOff;
+  line.transport =
+      std::make_unique<StreamBulkTransport>(std::move(carrier.connection), std::move(carrier.rdma_state), compression);
   if (carrier.rdma != nullptr) {
     line.transport = std::make_unique<RdmaBulkTransport>(std::move(line.transport), std::move(carrier.rdma),
                                                          std::move(carrier.connector));

@@ -8,6 +8,7 @@
 #include "runtime/crypto/secret.h"
 #include "runtime/handshake/proof.h"
 #include "runtime/handshake/rdma_request.h"
+#include "runtime/transport/compression/compression_mode.h"
 #include "runtime/transport/shm/shared_memory.h"
 
 namespace remotecl {
@@ -209,7 +210,9 @@ Secret accepting_proof(const Secret& secret, const Hello& hello, const Welcome& 
 }
 
 std::uint64_t bulk_features() {
-  return shared_memory::wanted() && rdma_use() != RdmaUse::kRequire ? kFeatureSharedMemory : 0;
+  const bool shares = shared_memory::wanted() && rdma_use() != RdmaUse::kRequire;
+  const bool compresses = compression_mode() != CompressionMode::kOff;
+  return (shares ? kFeatureSharedMemory : 0) | (compresses ? kFeatureCompression : 0);
 }
 
 ConnectionError silent_server(const Address& address, Deadline deadline, Deadline since) {

@@ -27,6 +27,7 @@ inline constexpr std::uint64_t kFeatureResumable = 4;     // its stream can be r
 inline constexpr std::uint64_t kFeatureResume = 8;        // resumes the stream of another connection
 inline constexpr std::uint64_t kFeatureExclusive = 16;    // no other client has the devices during the session
 inline constexpr std::uint64_t kFeatureRdma = 32;         // bulk data by RDMA, beside the connection
+inline constexpr std::uint64_t kFeatureCompression = 64;  // chunks may be compressed
 
 // The features also hold the number of connections that a bulk stream is striped over (2 to kStripesMax; 0
 // means one), or, on a kStripe connection, the index of this one (from 1).
@@ -149,16 +150,24 @@ struct BulkHeader {
   REMOTECL_FIELDS(transfer, size, status)
 };
 inline constexpr std::size_t kBulkHeaderSize = 16;
-inline constexpr std::int32_t kPushedChunk = 1;  // all bytes of a write that was not pulled
-inline constexpr std::int32_t kRdmaChunk = 2;    // its bytes come by RDMA, over the channel with this number
-inline constexpr std::int32_t kResentChunk = 3;  // the bytes of the kRdmaChunk with this number again
-inline constexpr std::int32_t kStoredChunk = 4;  // without bytes: the server has those of the next offered chunk
+inline constexpr std::int32_t kPushedChunk = 1;   // all bytes of a write that was not pulled
+inline constexpr std::int32_t kRdmaChunk = 2;     // its bytes come by RDMA, over the channel with this number
+inline constexpr std::int32_t kResentChunk = 3;   // the bytes of the kRdmaChunk with this number again
+inline constexpr std::int32_t kStoredChunk = 4;   // without bytes: the server has those of the next offered chunk
+inline constexpr std::int32_t kPackedChunk = 64;  // added to 0 or kPushedChunk: compressed, after a PackedSize
 inline constexpr std::uint32_t kChunkNumberMask = 0x7f'ffff;
 constexpr std::int32_t chunk_status(std::int32_t kind, std::uint32_t number) {
   return kind | static_cast<std::int32_t>((number & kChunkNumberMask) << 8);
 }
 constexpr std::int32_t chunk_kind(std::int32_t status) { return status < 0 ? 0 : status & 0xff; }
 constexpr std::uint32_t chunk_number(std::int32_t status) { return static_cast<std::uint32_t>(status) >> 8; }
+
+// The bytes of a kPackedChunk: this, one zstd frame of that size, and a zero.
+struct PackedSize {
+  std::uint32_t size;  // less than that of the chunk, which is that of the bytes before compression
+  REMOTECL_FIELDS(size)
+};
+inline constexpr std::size_t kPackedSizeSize = 4;
 
 // Converts a fixed-size frame to and from bytes.
 template <class Frame, std::size_t N>

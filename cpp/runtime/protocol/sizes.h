@@ -15,6 +15,8 @@ inline constexpr std::uint32_t kMessageSizeMax = 64u << 20;
 inline constexpr std::uint32_t kInlineDataMax = 64u << 10;
 // One chunk on a bulk connection. Chunks of several transfers alternate, so this is how long one waits for another.
 inline constexpr std::uint32_t kBulkChunkMax = 4u << 20;
+// One that is compressed: what the receiver holds of it, before and after.
+inline constexpr std::uint32_t kPackedChunkMax = 1u << 20;
 // A write whose bytes are sent without being pulled, which saves a round trip. The client copies such bytes for
 // resumption, because waiting for their acknowledgement would bring the round trip back.
 inline constexpr std::uint32_t kPushMax = 1u << 20;

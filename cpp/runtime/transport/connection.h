@@ -50,6 +50,15 @@ class Connection {
   virtual std::uint64_t completed() const { return bytes_sent(); }
   // The other side should soon know that everything read so far has been received.
   virtual void tell_received() {}
+  // Whether it keeps so many copies of written bytes that borrowing is better.
+  virtual bool crowded() { return false; }
+  // What the other side's system has acknowledged in all, and how long there was something to acknowledge for which it
+  // had room: the network's speed. Zeros: unknown. Any thread.
+  struct Delivered {
+    std::uint64_t bytes = 0;
+    double seconds = 0;
+  };
+  virtual Delivered delivered() const { return {}; }
   // Writes what fits without blocking. Returns the number of bytes, or -1 if the connection is broken. If it
   // breaks after some bytes, which the other side may receive, the next call reports that.
   virtual std::ptrdiff_t try_write(Bytes from) = 0;

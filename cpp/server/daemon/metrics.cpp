@@ -22,6 +22,14 @@ void add_traffic(MetricsText& text, const std::string& who, const std::string& w
   add(traffic.bytes_sent, "control", "sent");
   add(traffic.bulk_bytes_received, "bulk", "received");
   add(traffic.bulk_bytes_sent, "bulk", "sent");
+  text.begin("remotecl_" + who + "_uncompressed_bytes_total", "counter",
+             "Bytes on " + whose + " that were compressed, before that.");
+  text.add(traffic.compression.received_before, {{"direction", "received"}});
+  text.add(traffic.compression.sent_before, {{"direction", "sent"}});
+  text.begin("remotecl_" + who + "_compressed_bytes_total", "counter",
+             "The same after that, which the bytes of bulk connections include.");
+  text.add(traffic.compression.received_after, {{"direction", "received"}});
+  text.add(traffic.compression.sent_after, {{"direction", "sent"}});
   text.begin("remotecl_" + who + "_messages_total", "counter",
              "Messages on " + whose + "; on bulk connections whole transfers.");
   add(traffic.messages_received, "control", "received");

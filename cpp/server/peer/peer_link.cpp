@@ -108,6 +108,7 @@ void PeerLink::serve() {
 void PeerLink::receive_bulk() {
   try {
     bulk_receiver_.run(*bulk_);
+    if (!bulk_->violation().empty()) throw ProtocolError(bulk_->violation());
   } catch (const ProtocolError& error) {
     fail(error);
   } catch (const std::exception& error) {
@@ -126,7 +127,8 @@ Traffic PeerLink::traffic() const {
           bulk_->bytes_sent() + rdma.bytes_sent,
           bulk_sender_.transfers(),
           bulk_->bytes_received() + rdma.bytes_received,
-          bulk_receiver_.transfers()};
+          bulk_receiver_.transfers(),
+          bulk_->compression()};
 }
 
 void PeerLink::execute(std::uint16_t code, Bytes payload) {

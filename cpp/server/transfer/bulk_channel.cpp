@@ -62,6 +62,7 @@ void BulkChannel::run() {
     receiver_.run(*transport);
     std::string words = kLost;
     const std::string reason = stream() != nullptr ? stream()->reason() : "";
+    if (!transport->violation().empty()) words = transport->violation();
     if (!reason.empty()) words.append(": ").append(reason);
     strand_.close(words);
   } catch (const std::exception& error) {
@@ -103,6 +104,7 @@ Traffic BulkChannel::traffic() const {
   const RdmaState rdma = transport_->rdma();
   traffic.bulk_bytes_sent = transport_->bytes_sent() + rdma.bytes_sent;
   traffic.bulk_bytes_received = transport_->bytes_received() + rdma.bytes_received;
+  traffic.compression = transport_->compression();
   return traffic;
 }
 

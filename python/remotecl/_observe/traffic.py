@@ -43,12 +43,32 @@ class Flow:
 
 
 @dataclass(frozen=True)
+class Compressed:
+    """What was compressed on its way (``REMOTECL_COMPRESSION``); what traveled as it is does not count.
+
+    Attributes:
+        before: bytes before compression.
+        after: bytes that they became.
+
+    Example::
+
+        sent = remotecl.stats()[0].traffic.compressed_sent
+        print(sent.before / max(sent.after, 1))
+    """
+
+    before: int = 0
+    after: int = 0
+
+
+@dataclass(frozen=True)
 class Traffic:
     """What went over the two connections of a link: messages and small data on `control`, large data on `bulk`.
 
     Attributes:
         control: messages, and data of up to 64 KiB.
         bulk: larger data.
+        compressed_sent, compressed_received: what of the larger data was compressed; `bulk` counts its bytes after
+            that.
 
     Example::
 
@@ -58,6 +78,8 @@ class Traffic:
 
     control: Flow = field(default_factory=Flow)
     bulk: Flow = field(default_factory=Flow)
+    compressed_sent: Compressed = field(default_factory=Compressed)
+    compressed_received: Compressed = field(default_factory=Compressed)
 
     @property
     def bytes_sent(self) -> int:
@@ -71,7 +93,13 @@ class Traffic:
 
     @classmethod
     def _from_json(cls, entry: dict[str, Any]) -> Traffic:
-        return cls(_flow(entry["control"]), _flow(entry["bulk"]))
+        compressed = entry["compressed"]
+        return cls(
+            _flow(entry["control"]),
+            _flow(entry["bulk"]),
+            Compressed(**compressed["sent"]),
+            Compressed(**compressed["received"]),
+        )
 
 
 def _flow(entry: dict[str, Any]) -> Flow:

@@ -56,6 +56,10 @@ def _uploads(value: str) -> bool:
     return value.lower() in ("auto", "off", "always")
 
 
+def _compression(value: str) -> bool:
+    return value.lower() in ("auto", "off", "zstd")
+
+
 def _anything(_: str) -> bool:
     return True
 
@@ -76,6 +80,9 @@ VARIABLES = {
     "REMOTECL_RDMA": Variable("whether bulk data goes by RDMA", "auto, off or require", _rdma),
     "REMOTECL_UPLOADS": Variable(
         "whether large writes are offered before they are sent", "auto, off or always", _uploads
+    ),
+    "REMOTECL_COMPRESSION": Variable(
+        "whether bulk data is compressed where the link is slow", "auto, off or zstd", _compression
     ),
     "REMOTECL_BUSY_POLL": Variable(
         "microseconds that who waits looks for a message before it sleeps", "a number from 0 to 1000000", _microseconds

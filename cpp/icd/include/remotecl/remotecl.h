@@ -82,9 +82,10 @@ REMOTECL_EXPORT char* remotecl_servers_json(void);
  *  "transfers":{"saved"|"from_host"|"found"|"between_servers"|"within_server"|"through_client":{"count","bytes"}},
  *  "caches":{"image_formats":{"hits","misses"}},
  *  "placements":[{"server","device","kernels": that the automatic device has placed there}]}
- * TRAFFIC: {"control"|"bulk":{"sent"|"received":{"bytes","messages"}}}; bulk connections count whole transfers as
- * messages. RDMA: {"state":"off"|"unavailable"|"connecting"|"in use"|"lost","reason","port","address","peer_address",
- *  "channels": now,"losses","bytes_sent","bytes_received": by RDMA,"tcp_bytes_sent","tcp_bytes_received": the rest of
+ * TRAFFIC: {"control"|"bulk":{"sent"|"received":{"bytes","messages"}},"compressed":{"sent"|"received":{"before",
+ * "after"}}}; bulk connections count whole transfers as messages, and their bytes after compression. RDMA:
+ * {"state":"off"|"unavailable"|"connecting"|"in use"|"lost","reason","port","address","peer_address", "channels":
+ * now,"losses","bytes_sent","bytes_received": by RDMA,"tcp_bytes_sent","tcp_bytes_received": the rest of
  * bulk,"bytes_copied" by processors and "system_calls": what RDMA has cost this process; not in a status}. Links are
  * between servers that share a context; without a link, data between the two goes through this process. Transfers count
  * the ranges of bytes that commands read: those that their device had already (saved), and those that had to be

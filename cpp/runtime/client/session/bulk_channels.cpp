@@ -59,7 +59,7 @@ Traffic BulkChannels::traffic() const {
     const RdmaState rdma = bulk.rdma();
     const std::uint64_t sent = bulk.bytes_sent() + rdma.bytes_sent;
     const std::uint64_t received = bulk.bytes_received() + rdma.bytes_received;
-    traffic += {0, 0, 0, 0, sent, channel->sent(), received, channel->received()};
+    traffic += {0, 0, 0, 0, sent, channel->sent(), received, channel->received(), bulk.compression()};
   }
   return traffic;
 }

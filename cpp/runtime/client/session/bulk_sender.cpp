@@ -38,12 +38,14 @@ bool BulkSender::send(const TransferRef& transfer) {
   }
   const MutableBytes memory = packer ? packer->pieces() : MutableBytes(transfer->memory, transfer->size);
   auto registration = borrows ? register_memory(memory) : nullptr;  // copied bytes need none
+  SourceOwner* const owner = packer ? nullptr : transfer.get();
   bool ok = true;
   while (ok && transfer->moved < transfer->size) {
     const Bytes bytes = next_chunk(*transfer, packer.get());
     const auto size = static_cast<std::uint32_t>(bytes.size());
     const MutexLock lock(write_mutex_);
-    ok = transport_ != nullptr && transport_->send({transfer->id, size, status}, {bytes, registration.get()}, use);
+    ok = transport_ != nullptr &&
+         transport_->send({transfer->id, size, status}, {bytes, registration.get(), owner}, use);
     transfer->advance(size);
     if (!borrows || transport_ == nullptr) continue;
     const std::uint64_t end = transport_->bytes_sent();
@@ -107,7 +109,7 @@ bool BulkSender::send_part(const TransferRef& transfer, const UploadOffer::Step&
   const Bytes bytes = is_there ? Bytes() : Bytes(transfer->memory + part.offset, part.size);
   const BulkHeader header{transfer->id, static_cast<std::uint32_t>(bytes.size()), is_there ? kStoredChunk : 0};
   const MutexLock lock(write_mutex_);
-  const bool ok = transport_ != nullptr && transport_->send(header, {bytes}, use);
+  const bool ok = transport_ != nullptr && transport_->send(header, {bytes, nullptr, transfer.get()}, use);
   transfer->advance(part.size);
   if (is_there) FetchCounts::instance().found.add(part.size);
   if (transport_ == nullptr) return false;

@@ -24,7 +24,7 @@ class Session;
 
 // Bytes that cross a session's connection for one command, between the server and memory of this process.
 // Shared by the session's table and the threads that wait for it.
-struct Transfer {
+struct Transfer : SourceOwner {
   enum class State { kPending, kPulled, kDone, kFailed };
 
   TransferId id = 0;
@@ -56,6 +56,11 @@ struct Transfer {
   std::function<void(cl_int status)> finished;
   std::shared_ptr<void> keep_alive;  // owns `memory`
 
+  bool copy(Bytes from, MutableBytes to) override {
+    const MutexLock lock(mutex);
+    if (!is_over) std::memcpy(to.data(), from.data(), from.size());
+    return !is_over;
+  }
   void advance(std::uint64_t size) {
     moved.store(moved.load(std::memory_order_relaxed) + size, std::memory_order_relaxed);
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runtime/protocol/compression_counts.h"
 #include "runtime/protocol/messages/message.h"
 
 // What a daemon reports about itself, to the clients of its sessions and to monitors, which have no session.
@@ -54,14 +55,16 @@ struct Traffic {
   std::uint64_t bytes_received = 0, messages_received = 0;
   std::uint64_t bulk_bytes_sent = 0, bulk_sent = 0;
   std::uint64_t bulk_bytes_received = 0, bulk_received = 0;
+  CompressionCounts compression{};  // of bulk data, whose bytes above are those after it
   REMOTECL_FIELDS(bytes_sent, messages_sent, bytes_received, messages_received, bulk_bytes_sent, bulk_sent,
-                  bulk_bytes_received, bulk_received)
+                  bulk_bytes_received, bulk_received, compression)
 
   Traffic& operator+=(const Traffic& other) {
     bytes_sent += other.bytes_sent, messages_sent += other.messages_sent;
     bytes_received += other.bytes_received, messages_received += other.messages_received;
     bulk_bytes_sent += other.bulk_bytes_sent, bulk_sent += other.bulk_sent;
     bulk_bytes_received += other.bulk_bytes_received, bulk_received += other.bulk_received;
+    compression += other.compression;
     return *this;
   }
 };

@@ -3,8 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "runtime/base/bytes.h"
+#include "runtime/protocol/compression_counts.h"
 #include "runtime/protocol/frames.h"
 #include "runtime/transport/bulk/rdma_state.h"
 
@@ -16,12 +18,23 @@ class MemoryRegistration {
   virtual ~MemoryRegistration() = default;
 };
 
+// Owns memory that may be gone before it has been sent.
+class SourceOwner {
+ public:
+  virtual ~SourceOwner() = default;
+  // Copies bytes of that memory. Returns false if it is gone. Any thread.
+  virtual bool copy(Bytes from, MutableBytes to) = 0;
+};
+
 // Memory that bulk data is sent from or received into, and its registration, or null if the transport needs
 // none. A view: the owner of the memory keeps both until the bytes have moved.
 struct BulkSource {
   Bytes bytes;
   const MemoryRegistration* registration = nullptr;
-  BulkSource part(std::size_t offset, std::size_t size) const { return {bytes.subspan(offset, size), registration}; }
+  SourceOwner* owner = nullptr;  // null: the memory stays
+  BulkSource part(std::size_t offset, std::size_t size) const {
+    return {bytes.subspan(offset, size), registration, owner};
+  }
 };
 struct BulkDestination {
   MutableBytes bytes;
@@ -29,7 +42,7 @@ struct BulkDestination {
   BulkDestination part(std::size_t offset, std::size_t size) const {
     return {bytes.subspan(offset, size), registration};
   }
-  operator BulkSource() const { return {bytes, registration}; }
+  operator BulkSource() const { return {bytes, registration, nullptr}; }
 };
 
 // What a transfer receives its bytes from. One thread.
@@ -97,11 +110,18 @@ class BulkTransport : public BulkInput {
   // What the network card has moved by itself, which bytes_sent() and bytes_received() leave out, or why it moves
   // nothing. Any thread.
   virtual RdmaState rdma() const { return {}; }
+  // What of the bytes was compressed. Any thread.
+  virtual CompressionCounts compression() const { return {}; }
 
   // Ends the transport. Any thread.
   virtual void shutdown() = 0;
   // After the end: returns true if the other machine has been silent for a while.
   virtual bool vanished() const = 0;
+  // After the end, for the receiving thread: what the other side has sent that it must not; empty: nothing.
+  virtual const std::string& violation() const {
+    static const std::string kNone;
+    return kNone;
+  }
 
   // Sends the reason for a failure in place of the rest of a transfer.
   bool send_failure(std::uint64_t transfer, std::int32_t status) {

@@ -51,9 +51,13 @@ class ResumableConnection final : public Connection {
   void release() EXCLUDES(read_mutex_);
   std::size_t streams() const override;
   bool vanished() const override { return handover_.vanished(); }
+  Delivered delivered() const override {
+    const auto carrier = handover_.carrier();
+    return carrier != nullptr ? carrier->delivered() : Delivered();
+  }
 
   // Returns true if so much is kept that threads which can wait should.
-  bool crowded() { return writer_.crowded(); }
+  bool crowded() override { return writer_.crowded(); }
   // Waits until it is no longer crowded, so the reading thread must not call it. Returns false at the end.
   bool await_room() { return writer_.await_room(); }
 

@@ -49,6 +49,17 @@ void StripedConnection::shutdown() {
   for (const auto& carrier : carriers_) carrier->shutdown();
 }
 
+// Each for its part of the time, because they work side by side.
+Connection::Delivered StripedConnection::delivered() const {
+  Delivered sum;
+  for (const auto& carrier : carriers_) {
+    const Delivered part = carrier->delivered();
+    sum.bytes += part.bytes;
+    sum.seconds += part.seconds / static_cast<double>(carriers_.size());
+  }
+  return sum;
+}
+
 bool StripedConnection::vanished() const {
   return std::any_of(carriers_.begin(), carriers_.end(), [](const auto& carrier) { return carrier->vanished(); });
 }

@@ -43,6 +43,7 @@ class StripedConnection final : public Connection {
   std::size_t streams() const override { return carriers_.size(); }
   const PeerCertificate* peer_certificate() const override { return carriers_.front()->peer_certificate(); }
   bool vanished() const override;
+  Delivered delivered() const override;
 
  private:
   static constexpr std::size_t kHeaderSize = 8;

@@ -162,6 +162,14 @@ void StreamConnection::set_read_timeout(std::chrono::milliseconds timeout) {
   ::setsockopt(descriptor_, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
 }
 
+Connection::Delivered StreamConnection::delivered() const {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (::getsockopt(descriptor_, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return {};
+  const std::uint64_t idle_us = std::min<std::uint64_t>(info.tcpi_rwnd_limited, info.tcpi_busy_time);
+  return {info.tcpi_bytes_acked, static_cast<double>(info.tcpi_busy_time - idle_us) * 1e-6};
+}
+
 void StreamConnection::shutdown() { ::shutdown(descriptor_, SHUT_RDWR); }
 
 }  // namespace remotecl

@@ -20,6 +20,7 @@ class StreamConnection final : public Connection {
   void set_read_timeout(std::chrono::milliseconds timeout) override;
   void shutdown() override;
   bool vanished() const override { return vanished_.load(std::memory_order_relaxed); }
+  Delivered delivered() const override;
   // Like try_read_some(), but the bytes can be read again.
   std::ptrdiff_t peek(MutableBytes to);
   // Ends the connection because the other machine does not answer.

@@ -56,6 +56,7 @@ class TlsConnection final : public Connection {
   void set_read_timeout(std::chrono::milliseconds timeout) override { read_timeout_ = timeout; }
   void shutdown() override { stream_->shutdown(); }
   bool vanished() const override { return stream_->vanished(); }
+  Delivered delivered() const override { return stream_->delivered(); }
   const PeerCertificate* peer_certificate() const override { return certificate_ ? &*certificate_ : nullptr; }
 
   // Sets after how many records keys are replaced, for tests. The default is well below the bound of AES-GCM,

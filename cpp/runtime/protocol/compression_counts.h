@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/protocol/codec.h"
+
+namespace remotecl {
+
+// What was compressed on one or several bulk streams: its bytes before and after. What traveled as it is does not
+// count.
+struct CompressionCounts {
+  std::uint64_t sent_before = 0, sent_after = 0;
+  std::uint64_t received_before = 0, received_after = 0;
+  REMOTECL_FIELDS(sent_before, sent_after, received_before, received_after)
+
+  CompressionCounts& operator+=(const CompressionCounts& other) {
+    sent_before += other.sent_before, sent_after += other.sent_after;
+    received_before += other.received_before, received_after += other.received_after;
+    return *this;
+  }
+  friend bool operator==(const CompressionCounts&, const CompressionCounts&) = default;
+};
+
+}  // namespace remotecl
