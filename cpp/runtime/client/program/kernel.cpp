@@ -114,7 +114,8 @@ cl_int Kernel::set_argument(cl_uint index, std::size_t size, const void* value) 
       MemoryObject* memory = nullptr;
       const cl_int error = find_memory(info, kind, size, value, memory);
       if (error != CL_SUCCESS) return error;
-      if (argument.set && argument.kind == kind && argument.memory.get() == memory) return CL_SUCCESS;
+      const bool is_same = !argument.memory.is_gone() && argument.memory.get() == memory;
+      if (argument.set && argument.kind == kind && is_same) return CL_SUCCESS;
       renewed().memory = Ref<MemoryObject>(memory);
       break;
     }
