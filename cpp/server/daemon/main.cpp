@@ -89,6 +89,14 @@ std::optional<server::ProcessCommand> isolation(const Options& options, bool is_
   words = choice.words;
   server::log_info("{}", choice.words);
   if (!choice.isolates) return std::nullopt;
+  if (options.plugins.is_used()) {
+    throw std::invalid_argument(
+        "plugins cannot be used where each session has a contained process, which may neither open files nor start "
+        "others: " +
+        choice.words +
+        ". Say --no-isolate if you trust those who use this server, or serve plugins "
+        "from a daemon of their own with --devices that names only theirs");
+  }
   return session_process(options, has_store, rdma_of_sessions(options, rdma));
 }
 
@@ -295,7 +303,10 @@ int run(const Options& options) {
   return 0;
 }
 
-int act(const Options& options) {
+int act(Options& options) {
+  if (!options.is_session_process) {
+    if (auto driver = server::set_up_plugins(options.plugins)) options.devices.drivers.push_back(std::move(*driver));
+  }
   if (options.lists_devices) {
     print_devices(server::NativeDriver(options.devices));
     return 0;

@@ -4,6 +4,32 @@
 
 namespace remotecl::server {
 
+namespace {
+
+void add_plugin_options(CLI::App& app, PluginOptions& options) {
+  app.add_flag(
+      "--streams", options.has_streams,
+      "devices that read, decode, encode and write streams, as far as --plugin-allow names what they may open");
+  app.add_option("--plugin-allow", options.rules,
+                 "what plugins may open, like read:/data, write:/data/out, connect:10.0.0.0/8:5000, listen:PORT, "
+                 "memory:NAME, camera:/dev/video0 or url:rtsp://camera/; as often as needed")
+      ->allow_extra_args(false);
+  app.add_option("--plugin", options.files, "library with devices of your own; as often as needed")
+      ->allow_extra_args(false);
+  app.add_option("--plugins", options.folders, "folder of such libraries; as often as needed")->allow_extra_args(false);
+  app.add_option("--plugin-limit", options.limit_s, "seconds that one call of a plugin may take")
+      ->check(CLI::Range(1, 3600))
+      ->capture_default_str();
+  app.add_option("--plugin-instances", options.instances,
+                 "how many programs may use plugins at once; each has a process")
+      ->check(CLI::Range(1, 120))
+      ->capture_default_str();
+  app.add_flag("--plugins-in-process", options.is_in_process,
+               "plugins run in the daemon: whatever ends one ends all sessions");
+}
+
+}  // namespace
+
 void add_options(CLI::App& app, Options& options) {
   app.add_option("--listen", options.listen, "HOST[:PORT] to listen on; port 0: any free one")->capture_default_str();
   app.add_option("--devices", options.devices.devices, "all, or a comma-separated list of indices and parts of names")
@@ -53,6 +79,7 @@ void add_options(CLI::App& app, Options& options) {
       "--rdma", options.rdma,
       "data by RDMA: auto, off, require, or an address to listen on; without it REMOTECL_RDMA, or auto. With "
       "--isolate only if it is given, because it lets kernels reach what RDMA reaches");
+  add_plugin_options(app, options.plugins);
   app.add_flag("--kernel-sockets", options.kernel_sockets,
                "kernels may have sockets, where kernel-connect and kernel-bind of the limits allow it");
   app.add_flag("--insecure", options.insecure, "listen beyond loopback although everybody can use the devices");

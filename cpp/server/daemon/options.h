@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "server/daemon/plugin_options.h"
 #include "server/daemon/store_options.h"
 #include "server/driver/device_selection.h"
 #include "server/isolation/containment.h"
@@ -30,6 +31,7 @@ struct Options {
   std::vector<std::string> limits;
   std::vector<std::string> peers;
   StoreOptions store;
+  PluginOptions plugins;
   std::string rdma;
   bool kernel_sockets = false;
   bool insecure = false;

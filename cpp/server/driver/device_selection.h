@@ -16,9 +16,10 @@ struct DeviceSelection {
   DeviceSelection(std::convertible_to<std::string_view> auto&& devices)  // NOLINT: implicit, for those who only select
       : devices(std::string_view(devices)) {}
 
-  std::string devices;  // "all", or a comma-separated list of indices and parts of names
-  Figures watts;        // that the device draws while it works, more than when idle
-  Figures prices;       // of an hour of its work, in any currency
+  std::string devices;               // "all", or a comma-separated list of indices and parts of names
+  Figures watts;                     // that the device draws while it works, more than when idle
+  std::vector<std::string> drivers;  // libraries of the daemon itself that the OpenCL loader is to find
+  Figures prices;                    // of an hour of its work, in any currency
 };
 
 }  // namespace remotecl::server

@@ -140,7 +140,7 @@ std::vector<std::string> unserved(const std::vector<VisibleGpus>& gpus, const st
   return texts;
 }
 
-DriverSearch::DriverSearch(const std::string& root)
+DriverSearch::DriverSearch(const std::string& root, const std::vector<std::string>& own)
     : vendors_(variable("OCL_ICD_VENDORS")), file_names_(variable("OCL_ICD_FILENAMES")) {
   const std::optional<std::string> chosen = vendors_ ? vendors_ : variable("OPENCL_VENDOR_PATH");
   std::error_code error;
@@ -164,6 +164,7 @@ DriverSearch::DriverSearch(const std::string& root)
       log_info("{} is used although no .icd file names it", *found);
     }
   }
+  for (const std::string& library : own) drivers.push_back(added_.emplace_back(library));
   if (!added_.empty()) make_folder(drivers);
 }
 

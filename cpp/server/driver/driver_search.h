@@ -25,7 +25,8 @@ std::vector<std::string> unserved(const std::vector<VisibleGpus>& gpus, const st
 // environment of the process, so it must be created before the first OpenCL call and before any thread.
 class DriverSearch {
  public:
-  explicit DriverSearch(const std::string& root = "");
+  // `own`: libraries of the daemon.
+  explicit DriverSearch(const std::string& root = "", const std::vector<std::string>& own = {});
   ~DriverSearch();
   DriverSearch(const DriverSearch&) = delete;
   DriverSearch& operator=(const DriverSearch&) = delete;

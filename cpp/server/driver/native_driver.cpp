@@ -17,6 +17,10 @@
 namespace remotecl::server {
 namespace {
 
+// As plugins/driver has them.
+constexpr std::string_view kPluginPlatform = "remotecl plugins";
+constexpr const char* kPluginLogFunction = "remotecl_set_plugin_log";
+
 struct Candidate {
   cl_platform_id platform;
   cl_device_id id;
@@ -51,8 +55,16 @@ std::vector<cl_device_id> devices_of(cl_platform_id platform) {
   return devices;
 }
 
-std::vector<Candidate> all_devices() {
-  const DriverSearch search;
+// The daemon's own driver of plugins has no log.
+void take_plugin_log(cl_platform_id platform) {
+  using Sink = void (*)(const char*);
+  void* const set = clGetExtensionFunctionAddressForPlatform(platform, kPluginLogFunction);
+  const Sink sink = [](const char* line) { log_warning("{}", line); };
+  if (set != nullptr) reinterpret_cast<void (*)(Sink)>(set)(sink);
+}
+
+std::vector<Candidate> all_devices(const std::vector<std::string>& own_drivers) {
+  const DriverSearch search("", own_drivers);
   // Our own ICD may be registered on this machine. It must not answer here, or the daemon would serve other
   // daemons.
   ::setenv("REMOTECL_DISABLE", "1", 1);
@@ -63,7 +75,9 @@ std::vector<Candidate> all_devices() {
   std::vector<cl_platform_id> platforms(count);
   if (count != 0) clGetPlatformIDs(count, platforms.data(), nullptr);
   for (const cl_platform_id platform : platforms) {
-    if (platform_name(platform) == "remotecl") continue;
+    const std::string name = platform_name(platform);
+    if (name == "remotecl") continue;
+    if (name == kPluginPlatform && !own_drivers.empty()) take_plugin_log(platform);
     for (const cl_device_id id : devices_of(platform)) {
       candidates.push_back({platform, id, device_text(id, CL_DEVICE_NAME)});
     }
@@ -132,7 +146,7 @@ std::vector<Candidate> select(std::string_view selection, const std::vector<Cand
 }  // namespace
 
 NativeDriver::NativeDriver(const DeviceSelection& selection) {
-  const auto candidates = all_devices();
+  const auto candidates = all_devices(selection.drivers);
   for (const std::string& text : missing_gpus(candidates)) log_warning("{}", text);
   if (candidates.empty()) {
     throw NoDevice(

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "remotecl/plugin.h"
+#include "runtime/base/bytes.h"
+
+namespace remotecl::plugins {
+
+// Values and buffers up to this size are copied into the memory of the call; larger ones are shared.
+constexpr std::size_t kCopiedMax = 64u << 10;
+constexpr std::size_t kCallMemorySize = REMOTECL_PLUGIN_ARGUMENTS_MAX * kCopiedMax;
+
+// What descriptors remotecl-plugin-host starts with.
+constexpr int kSocketDescriptor = 3;
+constexpr int kCallMemoryDescriptor = 4;
+
+// The messages between the driver and a process of a plugin, as they lie in a packet. Both are of one build.
+
+// Where an argument is: in the memory of the call, or in a block of memory that both share.
+struct ArgumentPlace {
+  std::uint64_t block;  // 0: in the memory of the call
+  std::uint64_t offset;
+  std::uint64_t size;
+};
+
+struct NewBlock {
+  std::uint64_t id;  // never 0
+  std::uint64_t size;
+};
+
+// One call. The descriptors of the new blocks come with it, in their order.
+struct CallMessage {
+  std::uint64_t serial;
+  std::uint32_t kernel;
+  std::uint32_t argument_count;
+  std::uint32_t new_count;
+  std::uint32_t gone_count;
+  ArgumentPlace arguments[REMOTECL_PLUGIN_ARGUMENTS_MAX];
+  NewBlock new_blocks[REMOTECL_PLUGIN_ARGUMENTS_MAX];
+  std::uint64_t gone_blocks[REMOTECL_PLUGIN_ARGUMENTS_MAX];  // which the process unmaps
+};
+
+struct AnswerMessage {
+  std::uint64_t serial;  // of the call; 0: the answer to being started
+  std::int32_t code;
+  char why[REMOTECL_PLUGIN_WHY_MAX + 1];
+};
+
+// How a call has ended: an OpenCL error code and its cause.
+struct Outcome {
+  std::int32_t code = 0;
+  std::string why;
+
+  bool is_good() const { return code == 0; }
+};
+
+// Makes one printable line of at most REMOTECL_PLUGIN_WHY_MAX characters.
+std::string printable_cause(std::string_view text);
+AnswerMessage make_answer(std::uint64_t serial, const Outcome& outcome);
+// Bytes of a process that nobody trusts. Nothing if they do not answer the call with that serial number. A code that
+// is no error of OpenCL becomes one.
+std::optional<Outcome> read_answer(Bytes bytes, std::uint64_t serial);
+
+}  // namespace remotecl::plugins

@@ -1,0 +1,89 @@
+// remotecl-plugin-host PLUGIN DEVICE RULE...: started by the plugins' driver in the daemon, by nobody else.
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "plugins/host/call_server.h"
+#include "plugins/instance/local_plugin.h"
+
+namespace {
+
+using namespace remotecl::plugins;
+
+constexpr std::chrono::seconds kTimeToClose{2};
+constexpr rlim_t kMemoryMax = rlim_t{4} << 30;
+constexpr std::int32_t kInvalidDevice = -33;  // CL_INVALID_DEVICE
+
+// A decoder that leaks ends before it takes the machine with it; nothing that it starts gets new rights.
+void confine() {
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  const rlimit memory{kMemoryMax, kMemoryMax}, no_core{0, 0};
+  ::setrlimit(RLIMIT_DATA, &memory);
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  for (const int descriptor : {kSocketDescriptor, kCallMemoryDescriptor}) ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+#ifdef SYS_close_range
+  ::syscall(SYS_close_range, kCallMemoryDescriptor + 1, ~0u, 0);
+#endif
+}
+
+// A call that hangs does not outlive its program or the daemon; a sink has this long to close its file.
+void end_with_the_driver() {
+  std::thread([] {
+    pollfd wait{kSocketDescriptor, POLLRDHUP, 0};
+    while (::poll(&wait, 1, -1) < 0 || (wait.revents & (POLLRDHUP | POLLHUP | POLLERR)) == 0) {
+    }
+    std::this_thread::sleep_for(kTimeToClose);
+    ::_exit(0);
+  }).detach();
+}
+
+void say(const MessageSocket& socket, const Outcome& outcome) {
+  const AnswerMessage answer = make_answer(0, outcome);
+  socket.send(std::as_bytes(std::span(&answer, 1)));
+}
+
+int serve(const MessageSocket& socket, const std::string& file, int device, const std::vector<std::string>& rules) {
+  void* const memory = ::mmap(nullptr, kCallMemorySize, PROT_READ | PROT_WRITE, MAP_SHARED, kCallMemoryDescriptor, 0);
+  if (memory == MAP_FAILED) throw std::runtime_error("its process cannot map the memory of calls");
+  const auto plugin = std::make_shared<const LocalPlugin>(file, rules);
+  const auto description = encode(plugin->description());
+  if (device >= static_cast<int>(plugin->description().devices.size())) {
+    throw std::runtime_error("it has other devices than before: restart the server");
+  }
+  LocalInstance instance(plugin, static_cast<std::uint32_t>(device < 0 ? 0 : device));
+  say(socket, {});
+  if (!socket.send(description) || device < 0) return 0;
+  CallServer(socket, static_cast<std::byte*>(memory), instance).run();
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3) {
+    std::fputs("remotecl-server starts this program by itself, for its plugins\n", stderr);
+    return 2;
+  }
+  confine();
+  end_with_the_driver();
+  const MessageSocket socket(kSocketDescriptor);
+  try {
+    return serve(socket, argv[1], std::atoi(argv[2]), {argv + 3, argv + argc});
+  } catch (const std::exception& error) {
+    say(socket, {kInvalidDevice, error.what()});
+    return 1;
+  }
+}

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plugins/boundary/description.h"
+#include "plugins/boundary/message_socket.h"
+#include "plugins/instance/instance.h"
+#include "plugins/instance/plugin_settings.h"
+
+namespace remotecl::plugins {
+
+// One process that runs a plugin: remotecl-plugin-host. Nothing that it answers is trusted. When this object is
+// destroyed the process has kTimeToClose to close its files, and is ended.
+class PluginProcess {
+ public:
+  // A process that only describes its plugin.
+  static constexpr int kNoDevice = -1;
+  static constexpr std::chrono::milliseconds kTimeToClose{1000};
+
+  // Throws std::runtime_error with the cause.
+  PluginProcess(const PluginSettings& settings, const std::string& plugin, int device);
+  ~PluginProcess();
+  PluginProcess(const PluginProcess&) = delete;
+  PluginProcess& operator=(const PluginProcess&) = delete;
+
+  const PluginDescription& description() const { return description_; }
+  // Returns an outcome with `is_lost` set if the process is of no more use.
+  Outcome execute(const Call& call, bool& is_lost);
+
+ private:
+  using Clock = MessageSocket::Clock;
+
+  void start(const PluginSettings& settings, const std::string& plugin, int device);
+  void read_description(Clock::time_point end);
+  void place(const Call& call, CallMessage& message, std::vector<int>& descriptors);
+  void forget_gone(CallMessage& message);
+  // Whether it ends by itself within this time.
+  bool ends_within(std::chrono::milliseconds time) const;
+  // Kills it. Returns how it ended, as the predicate of a sentence.
+  std::string end();
+  std::string why_silent(Clock::time_point end_of_time);
+
+  const std::chrono::milliseconds limit_;
+  MessageSocket socket_;
+  std::shared_ptr<SharedBlock> call_memory_;
+  pid_t id_ = -1;
+  std::uint64_t serial_ = 0;
+  std::map<std::uint64_t, std::weak_ptr<SharedBlock>> known_;  // that the process maps
+  PluginDescription description_;
+};
+
+// Starts the process when it is first needed, and again after it was lost, but not more than ten times a second.
+class ProcessInstance final : public Instance {
+ public:
+  ProcessInstance(const PluginSettings& settings, std::string plugin, int device)
+      : settings_(settings), plugin_(std::move(plugin)), device_(device) {}
+  Outcome execute(const Call& call) override;
+
+ private:
+  const PluginSettings& settings_;
+  const std::string plugin_;
+  const int device_;
+  std::unique_ptr<PluginProcess> process_;
+  std::chrono::steady_clock::time_point next_start_{};
+};
+
+}  // namespace remotecl::plugins

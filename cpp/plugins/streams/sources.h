@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "plugins/support/rules.h"
+#include "plugins/support/source.h"
+#include "plugins/support/stream_name.h"
+
+namespace remotecl::plugins {
+
+// Each opens what the name says, if the rules allow it. Throws PluginError.
+std::unique_ptr<Source> open_file_source(const StreamName& name, const Rules& rules);
+std::unique_ptr<Source> open_folder_source(const StreamName& name, const Rules& rules);
+std::unique_ptr<Source> open_tcp_source(const StreamName& name, const Rules& rules);
+std::unique_ptr<Source> open_udp_source(const StreamName& name, const Rules& rules);
+std::unique_ptr<Source> open_ring_source(const StreamName& name, const Rules& rules);
+
+// Something that frames go to. One thread at a time.
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  // Throws PluginError.
+  virtual void write(std::span<const std::byte> frame) = 0;
+};
+
+std::unique_ptr<Sink> open_sink(const StreamName& name, const Rules& rules);
+
+// Bounds of what a stream keeps.
+constexpr std::uint64_t kFrameMax = std::uint64_t{256} << 20;  // bytes
+constexpr std::uint64_t kFrameUsual = std::uint64_t{16} << 20;
+constexpr std::uint64_t kDepthMax = 64;  // frames
+constexpr std::uint64_t kDepthUsual = 8;
+
+}  // namespace remotecl::plugins

@@ -1,0 +1,120 @@
+// The device "remotecl streams": remotecl.read and remotecl.write.
+#include <cstring>
+#include <exception>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "plugins/boundary/include/remotecl/plugin.h"
+#include "plugins/streams/sources.h"
+#include "plugins/support/call_arguments.h"
+#include "plugins/support/plugin_error.h"
+#include "plugins/support/rules.h"
+#include "plugins/support/stream_name.h"
+
+namespace remotecl::plugins {
+namespace {
+
+constexpr std::size_t kStreamsMax = 64;  // of one program
+
+Rules& the_rules() {
+  static Rules rules({});
+  return rules;
+}
+
+// The streams of one program, each open since the first call that named it.
+class Streams {
+ public:
+  FrameInfo read(std::string_view text, std::span<std::byte> to) {
+    return stream(sources_, text, [](const StreamName& name) { return open(name); }).read(to);
+  }
+  void write(std::string_view text, std::span<const std::byte> frame) {
+    stream(sinks_, text, [](const StreamName& name) { return open_sink(name, the_rules()); }).write(frame);
+  }
+
+ private:
+  template <class T>
+  static T& stream(std::map<std::string, std::unique_ptr<T>>& open, std::string_view text, auto&& make) {
+    const StreamName name(text);
+    const auto found = open.find(name.text());
+    if (found != open.end()) return *found->second;
+    if (open.size() >= kStreamsMax) throw PluginError(kBroken, "a program has at most 64 streams");
+    return *(open[name.text()] = make(name));
+  }
+
+  static std::unique_ptr<Source> open(const StreamName& name) {
+    const std::string& scheme = name.scheme();
+    if (scheme == "file") return open_file_source(name, the_rules());
+    if (scheme == "dir") return open_folder_source(name, the_rules());
+    if (scheme == "tcp" || scheme == "tcp-listen") return open_tcp_source(name, the_rules());
+    if (scheme == "udp") return open_udp_source(name, the_rules());
+    if (scheme == "memory") return open_ring_source(name, the_rules());
+    throw PluginError(kWrongName,
+                      "\"" + name.text() + "\" is no source: write file:, dir:, tcp:, tcp-listen:, udp: or memory:");
+  }
+
+  std::map<std::string, std::unique_ptr<Source>> sources_;
+  std::map<std::string, std::unique_ptr<Sink>> sinks_;
+};
+
+std::int32_t open(std::uint32_t, void** instance, char*) {
+  *instance = new Streams;
+  return 0;
+}
+
+void close(void* instance) { delete static_cast<Streams*>(instance); }
+
+enum Kernel : std::uint32_t { kRead, kWrite };
+
+void run(Streams& streams, const remotecl_plugin_call& call) {
+  const CallArguments arguments(call);
+  if (call.kernel == kRead) {
+    arguments.report(2, 3, streams.read(arguments.text(0), arguments.bytes(1)));
+  } else {
+    streams.write(arguments.text(0), arguments.content(1, 2));
+  }
+}
+
+std::int32_t execute(void* instance, const remotecl_plugin_call* call) {
+  try {
+    run(*static_cast<Streams*>(instance), *call);
+    return 0;
+  } catch (const PluginError& error) {
+    std::strncpy(call->why, error.what(), REMOTECL_PLUGIN_WHY_MAX);
+    return error.code();
+  } catch (const std::exception& error) {
+    std::strncpy(call->why, error.what(), REMOTECL_PLUGIN_WHY_MAX);
+    return kBroken;
+  }
+}
+
+#define ARGUMENT(name, type, kind, bytes) \
+  { sizeof(remotecl_plugin_argument), name, type, kind, bytes }
+
+constexpr remotecl_plugin_argument kReadArguments[] = {
+    ARGUMENT("source", "char*", REMOTECL_PLUGIN_INPUT, 1),
+    ARGUMENT("frame", "uchar*", REMOTECL_PLUGIN_OUTPUT, 1),
+    ARGUMENT("content_size", "ulong*", REMOTECL_PLUGIN_OUTPUT, 8),
+    ARGUMENT("info", "ulong*", REMOTECL_PLUGIN_OUTPUT, sizeof(FrameInfo)),
+};
+constexpr remotecl_plugin_argument kWriteArguments[] = {
+    ARGUMENT("sink", "char*", REMOTECL_PLUGIN_INPUT, 1),
+    ARGUMENT("frame", "uchar*", REMOTECL_PLUGIN_INPUT, 1),
+    ARGUMENT("content_size", "ulong*", REMOTECL_PLUGIN_INPUT, 8),
+};
+constexpr remotecl_plugin_kernel kKernels[] = {
+    {sizeof(remotecl_plugin_kernel), "remotecl.read", 4, kReadArguments},
+    {sizeof(remotecl_plugin_kernel), "remotecl.write", 3, kWriteArguments},
+};
+constexpr remotecl_plugin_device kDevice = {sizeof kDevice, "remotecl streams", 2, kKernels};
+constexpr remotecl_plugin kPlugin = {sizeof kPlugin, REMOTECL_PLUGIN_VERSION, 1, &kDevice, open, execute, close};
+
+}  // namespace
+}  // namespace remotecl::plugins
+
+extern "C" __attribute__((visibility("default"))) const remotecl_plugin* remotecl_plugin_get(
+    const remotecl_plugin_host* host) {
+  using namespace remotecl::plugins;
+  the_rules() = Rules({host->rules, host->rules + host->count});
+  return &kPlugin;
+}

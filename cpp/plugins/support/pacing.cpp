@@ -1,0 +1,95 @@
+#include "plugins/support/pacing.h"
+
+#include <cmath>
+
+#include "plugins/support/plugin_error.h"
+
+namespace remotecl::plugins {
+
+std::uint64_t Pace::overdue(std::uint64_t number) {
+  if (rate_ == 0) return 0;
+  if (!start_) start_ = Clock::now();
+  const double due = std::chrono::duration<double>(Clock::now() - *start_).count() * rate_;
+  const auto newest = static_cast<std::uint64_t>(std::floor(due));
+  return newest > number ? newest - number : 0;
+}
+
+void Pace::wait_for(std::uint64_t number) {
+  if (rate_ == 0) return;
+  if (!start_) start_ = Clock::now();
+  const std::chrono::duration<double> since(static_cast<double>(number) / rate_);
+  std::this_thread::sleep_until(*start_ + std::chrono::duration_cast<Clock::duration>(since));
+}
+
+std::uint64_t Pace::timestamp_ns(std::uint64_t number) const {
+  return rate_ == 0 ? 0 : static_cast<std::uint64_t>(1e9 * static_cast<double>(number) / rate_);
+}
+
+LiveSource::LiveSource(Receive receive, bool keeps_newest, std::size_t depth, std::chrono::milliseconds patience)
+    : receive_(std::move(receive)), keeps_newest_(keeps_newest), depth_(depth), patience_(patience), thread_([this] {
+        run();
+      }) {}
+
+LiveSource::~LiveSource() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopping_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void LiveSource::run() {
+  bool is_over = false;
+  try {
+    while (!is_over) {
+      {
+        std::unique_lock lock(mutex_);
+        if (!keeps_newest_) changed_.wait(lock, [this] { return is_stopping_ || frames_.size() < depth_; });
+        if (is_stopping_) return;
+      }
+      if (auto frame = receive_(is_over)) keep(std::move(*frame));
+    }
+  } catch (const PluginError& error) {
+    const std::lock_guard lock(mutex_);
+    error_ = std::make_unique<PluginError>(error);
+  } catch (const std::exception& error) {
+    const std::lock_guard lock(mutex_);
+    error_ = std::make_unique<PluginError>(kBroken, error.what());
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
+  changed_.notify_all();
+}
+
+void LiveSource::keep(Frame frame) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (keeps_newest_ && !frames_.empty()) {
+      dropped_ += 1 + frames_.front().info.dropped;
+      frames_.clear();
+    }
+    frame.info.dropped += std::exchange(dropped_, 0);
+    frames_.push_back(std::move(frame));
+  }
+  changed_.notify_all();
+}
+
+std::optional<Frame> LiveSource::next() {
+  std::unique_lock lock(mutex_);
+  const bool has_some = changed_.wait_for(lock, patience_, [this] { return !frames_.empty() || is_over_; });
+  if (!frames_.empty()) {
+    Frame frame = std::move(frames_.front());
+    frames_.pop_front();
+    lock.unlock();
+    changed_.notify_all();
+    return frame;
+  }
+  if (error_) throw *error_;
+  if (has_some) return std::nullopt;
+  throw PluginError(kGone, "no frame came within " + std::to_string(patience_.count()) + " ms (wait=)");
+}
+
+}  // namespace remotecl::plugins

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "plugins/support/plugin_error.h"
+#include "plugins/support/source.h"
+
+namespace remotecl::plugins {
+
+// When the frames of something that could be read at once are due. One thread.
+class Pace {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // `rate`: frames a second; 0: at once.
+  explicit Pace(double rate) : rate_(rate) {}
+
+  // How many frames are over already when frame `number` is asked for: a later one is due by now.
+  std::uint64_t overdue(std::uint64_t number);
+  // Returns when frame `number` is due.
+  void wait_for(std::uint64_t number);
+  std::uint64_t timestamp_ns(std::uint64_t number) const;
+
+ private:
+  const double rate_;
+  std::optional<Clock::time_point> start_;  // of frame 0: its first read
+};
+
+// A source that delivers at a rate of its own: a thread takes its frames, so that a slow reader does not hold it up
+// beyond a bound. With `newest` only the last frame is kept; otherwise up to `depth`, and then the source waits.
+class LiveSource : public Source {
+ public:
+  // Waits for one frame, for a short time: nothing yet if that is over. Throws PluginError. `is_over` may be set.
+  using Receive = std::function<std::optional<Frame>(bool& is_over)>;
+
+  LiveSource(Receive receive, bool keeps_newest, std::size_t depth, std::chrono::milliseconds patience);
+  ~LiveSource() override;
+
+ protected:
+  std::optional<Frame> next() override;
+
+ private:
+  void run();
+  void keep(Frame frame);
+
+  const Receive receive_;
+  const bool keeps_newest_;
+  const std::size_t depth_;
+  const std::chrono::milliseconds patience_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Frame> frames_;
+  std::uint64_t dropped_ = 0;
+  bool is_over_ = false, is_stopping_ = false;
+  std::unique_ptr<PluginError> error_;
+  std::thread thread_;
+};
+
+}  // namespace remotecl::plugins

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace remotecl::server {
+
+// What the command line says of plugins.
+struct PluginOptions {
+  std::vector<std::string> files;
+  std::vector<std::string> folders;
+  std::vector<std::string> rules;  // what they may open
+  bool has_streams = false;        // the plugins that come with the daemon
+  bool is_in_process = false;
+  unsigned limit_s = 30;
+  unsigned instances = 64;
+
+  bool is_used() const { return has_streams || !files.empty() || !folders.empty(); }
+};
+
+// Tells the plugins' driver, by the environment of this process, what it is to serve. Before the first OpenCL call and
+// before any thread. Returns the driver's library; nothing if no plugins are wanted. Throws std::invalid_argument.
+std::optional<std::string> set_up_plugins(const PluginOptions& options);
+
+}  // namespace remotecl::server
