@@ -22,6 +22,7 @@ if [[ $purpose != demo ]]; then
     graphviz # the tests have it draw
     python3-pyopencl # for the tests: a PyOpenCL that uses the system's loader
     socat # the tests' sockets in kernels speak with it
+    ffmpeg # its libraries: the tests of video need them
   )
   # The tests of SSHCluster run an sshd of their own, those of sockets in kernels a memcached. Where systemd runs, the
   # packages would start others for everybody.

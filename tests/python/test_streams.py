@@ -361,3 +361,47 @@ def test_a_kernel_of_another_device_works_on_a_frame(server, folder):
         found = np.empty(100, np.uint8)
         cl.enqueue_copy(queue, found, frame, wait_for=[done])
         assert (found == number + 1).all()
+
+
+def test_frames_go_from_server_to_server_and_only_their_content(server, folder):
+    """A source on one server, a kernel on another: the client sees neither frame."""
+    with Daemon() as daemon:
+        other = remotecl.connect(daemon.address)
+        compiling = other.devices[0]
+        source = next(
+            one
+            for one in remotecl.devices()
+            if one.name == "remotecl streams" and remotecl.server_of(one) in server.servers
+        )
+        streams = Streams(server, context=cl.Context([source, compiling]))
+        room, record = 16 << 20, 100_000
+        (folder / "in" / "large").write_bytes(b"".join(bytes([i]) * record for i in range(10)))
+        frame, size, least = streams.buffer(room), streams.buffer(8), streams.buffer(4)
+        remotecl.set_content_size(frame, size)
+        queue = cl.CommandQueue(streams.context, compiling)
+        program = cl.Program(
+            streams.context,
+            "kernel void add(global const uchar* frame, global uint* sum, uint count) {"
+            " uint all = 0; for (uint i = 0; i < count; ++i) all += frame[i]; *sum = all; }",
+        ).build(devices=[compiling])
+        add = cl.Kernel(program, "add")
+        before = remotecl.stats()
+        for number in range(10):
+            event = streams.start_read(f"file:{folder}/in/large?records={record}", frame, size, streams.buffer(64))
+            add.set_args(frame, least, np.uint32(record))
+            done = cl.enqueue_nd_range_kernel(queue, add, (1,), None, wait_for=[event])
+            found = np.zeros(1, np.uint32)
+            cl.enqueue_copy(queue, found, least, wait_for=[done])
+            assert found[0] == number * record
+        after = remotecl.stats()
+        assert received(after) - received(before) < record  # all frames have ten times that
+        assert sent(after) - sent(before) < record
+        other.close()
+
+
+def received(stats):
+    return sum(server.bytes_received for server in stats.servers)
+
+
+def sent(stats):
+    return sum(server.bytes_sent for server in stats.servers)

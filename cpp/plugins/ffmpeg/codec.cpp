@@ -1,0 +1,164 @@
+#include "plugins/ffmpeg/codec.h"
+
+#include <array>
+#include <cstdio>
+#include <cstring>
+
+#include "plugins/support/plugin_error.h"
+
+namespace remotecl::plugins {
+namespace {
+
+using libav::check;
+using libav::functions;
+
+// What FFmpeg calls them, best first.
+struct CodecNames {
+  std::string_view name;
+  std::array<const char*, 3> decoders, encoders;
+  const char* pixels;  // that encoders take
+};
+constexpr std::array kCodecs = {
+    CodecNames{"h264", {"h264"}, {"libx264", "libopenh264"}, "yuv420p"},
+    CodecNames{"hevc", {"hevc"}, {"libx265"}, "yuv420p"},
+    CodecNames{"vp9", {"vp9", "libvpx-vp9"}, {"libvpx-vp9"}, "yuv420p"},
+    CodecNames{"av1", {"libdav1d", "libaom-av1", "av1"}, {"libsvtav1", "libaom-av1"}, "yuv420p"},
+    CodecNames{"mjpeg", {"mjpeg"}, {"mjpeg"}, "yuvj420p"},
+};
+
+const CodecNames& names_of(const std::string& codec) {
+  for (const CodecNames& each : kCodecs) {
+    if (each.name == codec) return each;
+  }
+  throw PluginError(kWrongName, "\"" + codec + "\" is no codec: write h264, hevc, vp9, av1 or mjpeg");
+}
+
+const libav::AVCodec* find(const std::array<const char*, 3>& names, const std::string& what, auto find_by_name) {
+  for (const char* const name : names) {
+    const libav::AVCodec* const codec = name == nullptr ? nullptr : find_by_name(name);
+    if (codec != nullptr) return codec;
+  }
+  throw PluginError(kGone, "this server's FFmpeg has no " + what);
+}
+
+// Not every codec has every option.
+void set(const libav::CodecPointer& context, const char* option, const std::string& value) {
+  functions().av_opt_set(context.get(), option, value.c_str(), libav::kInChildren);
+}
+
+libav::CodecPointer make_encoder(const StreamName& name, const libav::AVCodec* codec, const char* pixels) {
+  libav::CodecPointer context(functions().avcodec_alloc_context3(codec));
+  if (context == nullptr) throw PluginError(kBroken, "no memory for an encoder");
+  const std::uint64_t rate = name.number("rate", 30, 1, 1000);
+  set(context, "video_size", name.word("size", ""));
+  set(context, "pixel_format", pixels);
+  set(context, "time_base", "1/" + std::to_string(rate));
+  set(context, "b", std::to_string(name.number("bitrate", 4'000'000, 1000, 1'000'000'000)));
+  set(context, "g", std::to_string(name.number("gop", 30, 1, 10'000)));
+  // A packet for each picture at once.
+  set(context, "bf", "0");
+  set(context, "tune", "zerolatency");
+  set(context, "preset", "veryfast");
+  set(context, "deadline", "realtime");
+  set(context, "lag-in-frames", "0");
+  return context;
+}
+
+}  // namespace
+
+libav::CodecPointer make_decoder(const libav::AVCodec* codec) {
+  libav::CodecPointer context(functions().avcodec_alloc_context3(codec));
+  if (context == nullptr) throw PluginError(kBroken, "no memory for a decoder");
+  set(context, "max_pixels", kPixelsMax);
+  set(context, "threads", "auto");
+  set(context, "thread_type", "slice");
+  // A picture of which a part is guessed is an error, not a picture.
+  set(context, "err_detect", "explode");
+  return context;
+}
+
+void open_codec(const libav::CodecPointer& context, const libav::AVCodec* codec, const std::string& what) {
+  check(functions().avcodec_open2(context.get(), codec, nullptr), what, kBroken);
+}
+
+PacketDecoder::PacketDecoder(const StreamName& name)
+    : packet_(functions().av_packet_alloc()),
+      picture_(functions().av_frame_alloc()),
+      converter_(pixel_format_of(name)) {
+  name.allow_keys({"format"});
+  const CodecNames& names = names_of(name.place());
+  const auto* codec = find(names.decoders, name.place() + " decoder", functions().avcodec_find_decoder_by_name);
+  context_ = make_decoder(codec);
+  set(context_, "flags", "+low_delay");
+  open_codec(context_, codec, "opening the decoder");
+}
+
+std::optional<Frame> PacketDecoder::decode(std::span<const std::byte> packet) {
+  const auto& all = functions();
+  if (packet.empty()) {
+    if (!is_draining_) all.avcodec_send_packet(context_.get(), nullptr);
+    is_draining_ = true;
+  } else {
+    if (is_draining_) all.avcodec_flush_buffers(context_.get());
+    is_draining_ = false;
+    if (packet.size() > 256u << 20) throw PluginError(kBroken, "a packet of more than 256 MiB");
+    check(all.av_new_packet(packet_.get(), static_cast<int>(packet.size())), "keeping the packet", kBroken);
+    std::memcpy(packet_->data, packet.data(), packet.size());
+    const int sent = all.avcodec_send_packet(context_.get(), packet_.get());
+    all.av_packet_unref(packet_.get());
+    if (sent != libav::kAgain) check(sent, "decoding", kBroken);
+  }
+  const int got = all.avcodec_receive_frame(context_.get(), picture_.get());
+  if (got == libav::kAgain || got == libav::kEnd) return std::nullopt;
+  check(got, "decoding", kBroken);
+  Frame frame = converter_.from(*picture_);
+  all.av_frame_unref(picture_.get());
+  return frame;
+}
+
+PictureEncoder::PictureEncoder(const StreamName& name)
+    : packet_(functions().av_packet_alloc()),
+      picture_(functions().av_frame_alloc()),
+      converter_(pixel_format_of(name)) {
+  name.allow_keys({"format", "size", "rate", "bitrate", "gop"});
+  const std::string size = name.word("size", "");
+  if (std::sscanf(size.c_str(), "%dx%d", &width_, &height_) != 2 || width_ < 16 || height_ < 16 || width_ > kWidthMax ||
+      height_ > kWidthMax) {
+    throw PluginError(kWrongName, "an encoder's name needs size=WIDTHxHEIGHT, each from 16 to 16384");
+  }
+  const CodecNames& names = names_of(name.place());
+  const auto* codec = find(names.encoders, name.place() + " encoder", functions().avcodec_find_encoder_by_name);
+  native_format_ = functions().av_get_pix_fmt(names.pixels);
+  context_ = make_encoder(name, codec, names.pixels);
+  open_codec(context_, codec, "opening the encoder");
+}
+
+std::optional<Frame> PictureEncoder::encode(std::span<const std::byte> picture) {
+  const auto& all = functions();
+  if (picture.empty()) {
+    if (!is_draining_) all.avcodec_send_frame(context_.get(), nullptr);
+    is_draining_ = true;
+  } else {
+    picture_->width = width_;
+    picture_->height = height_;
+    picture_->format = native_format_;
+    check(all.av_frame_get_buffer(picture_.get(), 0), "keeping the picture", kBroken);
+    const libav::FramePointer kept = std::move(picture_);
+    picture_.reset(all.av_frame_alloc());
+    converter_.into(*kept, picture);
+    kept->pts = count_++;
+    check(all.avcodec_send_frame(context_.get(), kept.get()), "encoding", kBroken);
+  }
+  const int got = all.avcodec_receive_packet(context_.get(), packet_.get());
+  if (got == libav::kAgain || got == libav::kEnd) return std::nullopt;
+  check(got, "encoding", kBroken);
+  const auto* const bytes = reinterpret_cast<const std::byte*>(packet_->data);
+  Frame frame{{bytes, bytes + packet_->size}, {}};
+  frame.info.flags = (packet_->flags & libav::kKeyPacket) != 0 ? kFrameKey : 0;
+  frame.info.width = static_cast<std::uint64_t>(width_);
+  frame.info.height = static_cast<std::uint64_t>(height_);
+  all.av_packet_unref(packet_.get());
+  return frame;
+}
+
+}  // namespace remotecl::plugins

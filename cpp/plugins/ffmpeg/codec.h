@@ -1,0 +1,52 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "plugins/ffmpeg/libav.h"
+#include "plugins/ffmpeg/picture.h"
+#include "plugins/support/stream_name.h"
+
+namespace remotecl::plugins {
+
+// One packet in, at most one picture out. One thread.
+class PacketDecoder {
+ public:
+  // CODEC[?format=...], as a StreamName with the scheme "codec". Throws PluginError.
+  explicit PacketDecoder(const StreamName& name);
+  // An empty packet asks for what the decoder still holds. Nothing: no picture is complete yet, or there is none left.
+  std::optional<Frame> decode(std::span<const std::byte> packet);
+
+ private:
+  libav::CodecPointer context_;
+  libav::PacketPointer packet_;
+  libav::FramePointer picture_;
+  PictureConverter converter_;
+  bool is_draining_ = false;
+};
+
+// One picture in, at most one packet out. One thread.
+class PictureEncoder {
+ public:
+  // CODEC?size=WxH[&format=...&rate=...&bitrate=...&gop=...]. Throws PluginError.
+  explicit PictureEncoder(const StreamName& name);
+  std::optional<Frame> encode(std::span<const std::byte> picture);
+
+ private:
+  int width_ = 0, height_ = 0;
+  int native_format_ = 0;
+  libav::CodecPointer context_;
+  libav::PacketPointer packet_;
+  libav::FramePointer picture_;
+  PictureConverter converter_;
+  std::int64_t count_ = 0;
+  bool is_draining_ = false;
+};
+
+// A decoder for whole pictures at once, which does not hold them back. Throws PluginError.
+libav::CodecPointer make_decoder(const libav::AVCodec* codec);
+void open_codec(const libav::CodecPointer& context, const libav::AVCodec* codec, const std::string& what);
+
+}  // namespace remotecl::plugins

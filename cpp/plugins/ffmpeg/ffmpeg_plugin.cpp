@@ -1,0 +1,145 @@
+// The device "remotecl FFmpeg": remotecl.read, remotecl.decode and remotecl.encode.
+#include <cstring>
+#include <exception>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "plugins/boundary/include/remotecl/plugin.h"
+#include "plugins/ffmpeg/codec.h"
+#include "plugins/ffmpeg/video_source.h"
+#include "plugins/support/call_arguments.h"
+#include "plugins/support/plugin_error.h"
+#include "plugins/support/rules.h"
+#include "plugins/support/stream_name.h"
+
+namespace remotecl::plugins {
+namespace {
+
+constexpr std::size_t kStreamsMax = 16;  // of one program
+
+Rules& the_rules() {
+  static Rules rules({});
+  return rules;
+}
+
+// Each open since the first call that named it.
+template <class T>
+class OpenStreams {
+ public:
+  T& get(const StreamName& name, auto&& make) {
+    const auto found = open_.find(name.text());
+    if (found != open_.end()) return *found->second;
+    if (open_.size() >= kStreamsMax) throw PluginError(kBroken, "a program has at most 16 streams");
+    std::unique_ptr<T> made = make();
+    return *(open_[name.text()] = std::move(made));
+  }
+
+ private:
+  std::map<std::string, std::unique_ptr<T>> open_;
+};
+
+struct Codecs {
+  OpenStreams<Source> videos;
+  OpenStreams<PacketDecoder> decoders;
+  OpenStreams<PictureEncoder> encoders;
+};
+
+// A codec is named without a scheme: h264?format=rgba.
+StreamName codec_name(std::string_view text) { return StreamName("codec:" + std::string(text)); }
+
+// A frame that there may be.
+FrameInfo put(const std::optional<Frame>& frame, std::span<std::byte> to) {
+  if (!frame) return {};
+  if (frame->bytes.size() > to.size()) {
+    throw PluginError(kTooSmall, "the frame has " + std::to_string(frame->bytes.size()) + " bytes, and the buffer " +
+                                     std::to_string(to.size()));
+  }
+  if (!frame->bytes.empty()) std::memcpy(to.data(), frame->bytes.data(), frame->bytes.size());
+  FrameInfo info = frame->info;
+  info.size = frame->bytes.size();
+  return info;
+}
+
+enum Kernel : std::uint32_t { kRead, kDecode, kEncode };
+
+void run(Codecs& codecs, const remotecl_plugin_call& call) {
+  const CallArguments arguments(call);
+  if (call.kernel == kRead) {
+    const StreamName name(arguments.text(0));
+    Source& video = codecs.videos.get(name, [&name] { return open_video(name, the_rules()); });
+    return arguments.report(2, 3, video.read(arguments.bytes(1)));
+  }
+  const StreamName name = codec_name(arguments.text(0));
+  const auto from = arguments.content(1, 2);
+  if (call.kernel == kDecode) {
+    PacketDecoder& decoder = codecs.decoders.get(name, [&name] { return std::make_unique<PacketDecoder>(name); });
+    arguments.report(4, 5, put(decoder.decode(from), arguments.bytes(3)));
+  } else {
+    PictureEncoder& encoder = codecs.encoders.get(name, [&name] { return std::make_unique<PictureEncoder>(name); });
+    arguments.report(4, 5, put(encoder.encode(from), arguments.bytes(3)));
+  }
+}
+
+std::int32_t open(std::uint32_t, void** instance, char*) {
+  *instance = new Codecs;
+  return 0;
+}
+
+void close(void* instance) { delete static_cast<Codecs*>(instance); }
+
+std::int32_t execute(void* instance, const remotecl_plugin_call* call) {
+  try {
+    run(*static_cast<Codecs*>(instance), *call);
+    return 0;
+  } catch (const PluginError& error) {
+    std::strncpy(call->why, error.what(), REMOTECL_PLUGIN_WHY_MAX);
+    return error.code();
+  } catch (const std::exception& error) {
+    std::strncpy(call->why, error.what(), REMOTECL_PLUGIN_WHY_MAX);
+    return kBroken;
+  }
+}
+
+#define ARGUMENT(name, type, kind, bytes) \
+  { sizeof(remotecl_plugin_argument), name, type, kind, bytes }
+
+constexpr remotecl_plugin_argument kReadArguments[] = {
+    ARGUMENT("source", "char*", REMOTECL_PLUGIN_INPUT, 1),
+    ARGUMENT("frame", "uchar*", REMOTECL_PLUGIN_OUTPUT, 1),
+    ARGUMENT("content_size", "ulong*", REMOTECL_PLUGIN_OUTPUT, 8),
+    ARGUMENT("info", "ulong*", REMOTECL_PLUGIN_OUTPUT, sizeof(FrameInfo)),
+};
+constexpr remotecl_plugin_argument kDecodeArguments[] = {
+    ARGUMENT("codec", "char*", REMOTECL_PLUGIN_INPUT, 1),
+    ARGUMENT("packet", "uchar*", REMOTECL_PLUGIN_INPUT, 1),
+    ARGUMENT("packet_size", "ulong*", REMOTECL_PLUGIN_INPUT, 8),
+    ARGUMENT("frame", "uchar*", REMOTECL_PLUGIN_OUTPUT, 1),
+    ARGUMENT("content_size", "ulong*", REMOTECL_PLUGIN_OUTPUT, 8),
+    ARGUMENT("info", "ulong*", REMOTECL_PLUGIN_OUTPUT, sizeof(FrameInfo)),
+};
+constexpr remotecl_plugin_argument kEncodeArguments[] = {
+    ARGUMENT("codec", "char*", REMOTECL_PLUGIN_INPUT, 1),
+    ARGUMENT("picture", "uchar*", REMOTECL_PLUGIN_INPUT, 1),
+    ARGUMENT("picture_size", "ulong*", REMOTECL_PLUGIN_INPUT, 8),
+    ARGUMENT("packet", "uchar*", REMOTECL_PLUGIN_OUTPUT, 1),
+    ARGUMENT("content_size", "ulong*", REMOTECL_PLUGIN_OUTPUT, 8),
+    ARGUMENT("info", "ulong*", REMOTECL_PLUGIN_OUTPUT, sizeof(FrameInfo)),
+};
+constexpr remotecl_plugin_kernel kKernels[] = {
+    {sizeof(remotecl_plugin_kernel), "remotecl.read", 4, kReadArguments},
+    {sizeof(remotecl_plugin_kernel), "remotecl.decode", 6, kDecodeArguments},
+    {sizeof(remotecl_plugin_kernel), "remotecl.encode", 6, kEncodeArguments},
+};
+constexpr remotecl_plugin_device kDevice = {sizeof kDevice, "remotecl FFmpeg", 3, kKernels};
+constexpr remotecl_plugin kPlugin = {sizeof kPlugin, REMOTECL_PLUGIN_VERSION, 1, &kDevice, open, execute, close};
+
+}  // namespace
+}  // namespace remotecl::plugins
+
+extern "C" __attribute__((visibility("default"))) const remotecl_plugin* remotecl_plugin_get(
+    const remotecl_plugin_host* host) {
+  using namespace remotecl::plugins;
+  the_rules() = Rules({host->rules, host->rules + host->count});
+  return &kPlugin;
+}

@@ -1,0 +1,176 @@
+#include "plugins/ffmpeg/video_source.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "plugins/ffmpeg/codec.h"
+#include "plugins/ffmpeg/media_input.h"
+#include "plugins/support/pacing.h"
+#include "plugins/support/plugin_error.h"
+
+namespace remotecl::plugins {
+namespace {
+
+using libav::check;
+using libav::functions;
+using Clock = std::chrono::steady_clock;
+
+constexpr double kUsualRate = 25;
+
+// Pictures one after another, as they are decoded. One thread.
+class VideoDecoder {
+ public:
+  VideoDecoder(const StreamName& name, const Rules& rules)
+      : input_(MediaInput::open(name, rules)), packet_(functions().av_packet_alloc()), rate_(name.rate()) {
+    const libav::AVCodec* codec = nullptr;
+    stream_ = check(functions().av_find_best_stream(input_->context(), libav::kVideo, -1, -1, &codec, 0),
+                    "looking for video in " + name.text(), kBroken);
+    context_ = make_decoder(codec);
+    check(functions().avcodec_parameters_to_context(context_.get(), input_->parameters(stream_)), "opening the decoder",
+          kBroken);
+    open_codec(context_, codec, "opening the decoder");
+  }
+
+  bool is_live() const { return input_->is_live(); }
+
+  // Returns false at the end. After an error the next call goes on behind what was wrong. The picture's time is in ns
+  // since the first one.
+  bool decode(libav::AVFrame& picture) {
+    for (;;) {
+      const int got = functions().avcodec_receive_frame(context_.get(), &picture);
+      if (got == libav::kEnd) return false;
+      if (got != libav::kAgain) {
+        check(got, "decoding", kBroken);
+        picture.pts = time_ns(picture);
+        ++count_;
+        return true;
+      }
+      if (is_draining_) return false;
+      send_packet();
+    }
+  }
+
+  void rewind() {
+    check(functions().av_seek_frame(input_->context(), stream_, 0, 1), "going back to the beginning", kGone);
+    functions().avcodec_flush_buffers(context_.get());
+    is_draining_ = false;
+    first_ns_.reset();
+    count_ = 0;
+  }
+
+ private:
+  // By the rate that the name says, or by the stream's times, or by the usual rate if it has none.
+  std::int64_t time_ns(const libav::AVFrame& picture) {
+    const libav::Rational base = input_->time_base(stream_);
+    if (rate_ != 0 || picture.pts == libav::kNoTime || base.denominator <= 0) {
+      return static_cast<std::int64_t>(1e9 * static_cast<double>(count_) / (rate_ != 0 ? rate_ : kUsualRate));
+    }
+    const double ns = 1e9 * static_cast<double>(picture.pts) * base.numerator / base.denominator;
+    if (!first_ns_) first_ns_ = ns;
+    // A time that no clock has is a defect of the stream.
+    return static_cast<std::int64_t>(std::clamp(ns - *first_ns_, 0.0, 1e18));
+  }
+
+  void send_packet() {
+    const int got = functions().av_read_frame(input_->context(), packet_.get());
+    if (got == libav::kEnd) {
+      is_draining_ = true;
+      functions().avcodec_send_packet(context_.get(), nullptr);
+      return;
+    }
+    check(got, "reading the video", got == -110 ? kGone : kBroken);
+    int sent = 0;
+    if (packet_->stream == stream_) sent = functions().avcodec_send_packet(context_.get(), packet_.get());
+    functions().av_packet_unref(packet_.get());
+    check(sent, "decoding", kBroken);
+  }
+
+  const std::unique_ptr<MediaInput> input_;
+  const libav::PacketPointer packet_;
+  libav::CodecPointer context_;
+  int stream_ = 0;
+  bool is_draining_ = false;
+  std::optional<double> first_ns_;
+  const double rate_;
+  std::uint64_t count_ = 0;
+};
+
+// A file's pictures: as fast as they are read, or at their times.
+class FileVideo final : public Source {
+ public:
+  FileVideo(const StreamName& name, std::unique_ptr<VideoDecoder> decoder)
+      : decoder_(std::move(decoder)),
+        converter_(pixel_format_of(name)),
+        is_paced_(name.is_on("paced")),
+        keeps_newest_(name.wants_newest()),
+        loops_(name.is_on("loop")) {}
+
+ protected:
+  std::optional<Frame> next() override {
+    libav::FramePointer picture = ahead_ != nullptr ? std::move(ahead_) : decode();
+    if (picture == nullptr) return std::nullopt;
+    std::uint64_t dropped = 0;
+    while (is_paced_ && keeps_newest_) {
+      ahead_ = decode();
+      if (ahead_ == nullptr || Clock::now() < due(*ahead_)) break;
+      picture = std::move(ahead_);
+      ++dropped;
+    }
+    if (is_paced_) std::this_thread::sleep_until(due(*picture));
+    Frame frame = converter_.from(*picture);
+    frame.info.dropped = dropped;
+    frame.info.timestamp_ns = static_cast<std::uint64_t>(picture->pts);
+    return frame;
+  }
+
+ private:
+  libav::FramePointer decode() {
+    libav::FramePointer picture(functions().av_frame_alloc());
+    if (decoder_->decode(*picture)) return picture;
+    if (!loops_) return nullptr;
+    decoder_->rewind();
+    start_.reset();
+    return decoder_->decode(*picture) ? std::move(picture) : nullptr;
+  }
+
+  Clock::time_point due(const libav::AVFrame& picture) {
+    const std::chrono::nanoseconds time(picture.pts);
+    if (!start_) start_ = Clock::now() - time;
+    return *start_ + time;
+  }
+
+  const std::unique_ptr<VideoDecoder> decoder_;
+  PictureConverter converter_;
+  const bool is_paced_, keeps_newest_, loops_;
+  std::optional<Clock::time_point> start_;
+  libav::FramePointer ahead_;
+};
+
+}  // namespace
+
+std::unique_ptr<Source> open_video(const StreamName& name, const Rules& rules) {
+  name.allow_keys({"format", "paced", "policy", "loop", "depth", "wait", "size", "rate"});
+  name.wants_newest();
+  pixel_format_of(name);
+  auto decoder = std::make_unique<VideoDecoder>(name, rules);
+  if (!decoder->is_live()) return std::make_unique<FileVideo>(name, std::move(decoder));
+  struct Live {
+    Live(std::unique_ptr<VideoDecoder> decoder, PixelFormat format) : decoder(std::move(decoder)), converter(format) {}
+    std::unique_ptr<VideoDecoder> decoder;
+    PictureConverter converter;
+    libav::FramePointer picture{functions().av_frame_alloc()};
+  };
+  const auto live = std::make_shared<Live>(std::move(decoder), pixel_format_of(name));
+  return std::make_unique<LiveSource>(
+      [live](bool& is_over) -> std::optional<Frame> {
+        is_over = !live->decoder->decode(*live->picture);
+        if (is_over) return std::nullopt;
+        Frame frame = live->converter.from(*live->picture);
+        frame.info.timestamp_ns = static_cast<std::uint64_t>(live->picture->pts);
+        functions().av_frame_unref(live->picture.get());
+        return frame;
+      },
+      name.wants_newest(), name.number("depth", 4, 1, 16), name.patience());
+}
+
+}  // namespace remotecl::plugins
