@@ -25,13 +25,18 @@ using namespace remotecl::plugins;
 
 constexpr std::chrono::seconds kTimeToClose{2};
 constexpr rlim_t kMemoryMax = rlim_t{4} << 30;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kIsSanitized = true;  // a sanitizer maps more than the machine has
+#else
+constexpr bool kIsSanitized = false;
+#endif
 constexpr std::int32_t kInvalidDevice = -33;  // CL_INVALID_DEVICE
 
 // A decoder that leaks ends before it takes the machine with it; nothing that it starts gets new rights.
 void confine() {
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   const rlimit memory{kMemoryMax, kMemoryMax}, no_core{0, 0};
-  ::setrlimit(RLIMIT_DATA, &memory);
+  if (!kIsSanitized) ::setrlimit(RLIMIT_DATA, &memory);
   ::setrlimit(RLIMIT_CORE, &no_core);
   for (const int descriptor : {kSocketDescriptor, kCallMemoryDescriptor}) ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
 #ifdef SYS_close_range

@@ -1,6 +1,7 @@
 #include "plugins/support/pacing.h"
 
 #include <cmath>
+#include <utility>
 
 #include "plugins/support/plugin_error.h"
 
