@@ -148,6 +148,13 @@ def test_a_video_file(video, clip, folder):
     assert (frame, info[0], info[7]) == (b"", COUNT, END)
 
 
+def test_a_loop(video, clip, folder):
+    for number in range(2 * COUNT + 3):
+        frame, info = video.read_frame(f"file:{folder}/clip.h264?loop=1", room=SIZE)
+        assert info[0] == number
+        assert is_like(frame, number % COUNT)
+
+
 def test_a_buffer_that_is_too_small(video, clip, folder):
     why = video.fails(f"file:{folder}/clip.h264", cl.status_code.INVALID_BUFFER_SIZE, room=100)
     assert why == f"the frame has {SIZE} bytes, and the buffer 100"

@@ -78,6 +78,7 @@ constexpr int kEnd = -0x20464f45;  // AVERROR_EOF
 constexpr int kKeyPacket = 1;
 constexpr int kInChildren = 1;  // AV_OPT_SEARCH_CHILDREN
 constexpr int kSeekSize = 0x10000;
+constexpr int kSeekBackward = 1, kSeekByte = 2;
 constexpr int kBilinear = 2;
 constexpr std::size_t kPadding = 64;  // zeros behind a packet
 

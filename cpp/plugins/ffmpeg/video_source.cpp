@@ -51,7 +51,11 @@ class VideoDecoder {
   }
 
   void rewind() {
-    check(functions().av_seek_frame(input_->context(), stream_, 0, 1), "going back to the beginning", kGone);
+    // Streams without an index have no times to look for.
+    if (functions().av_seek_frame(input_->context(), stream_, 0, libav::kSeekBackward) < 0) {
+      check(functions().av_seek_frame(input_->context(), stream_, 0, libav::kSeekByte), "going back to the beginning",
+            kGone);
+    }
     functions().avcodec_flush_buffers(context_.get());
     is_draining_ = false;
     first_ns_.reset();
