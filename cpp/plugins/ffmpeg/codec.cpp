@@ -111,7 +111,7 @@ std::optional<Frame> PacketDecoder::decode(std::span<const std::byte> packet) {
   const int got = all.avcodec_receive_frame(context_.get(), picture_.get());
   if (got == libav::kAgain || got == libav::kEnd) return std::nullopt;
   check(got, "decoding", kBroken);
-  Frame frame = converter_.from(*picture_);
+  Frame frame = converter_.frame_of(*picture_);
   all.av_frame_unref(picture_.get());
   return frame;
 }

@@ -1,5 +1,7 @@
 #include "plugins/ffmpeg/picture.h"
 
+#include <cstring>
+
 #include "plugins/support/plugin_error.h"
 
 namespace remotecl::plugins {
@@ -38,23 +40,39 @@ PictureConverter::PictureConverter(PixelFormat format)
 
 PictureConverter::~PictureConverter() { functions().sws_freeContext(context_); }
 
-Frame PictureConverter::from(const libav::AVFrame& picture) {
+FrameInfo PictureConverter::info_of(const libav::AVFrame& picture) const {
   const int width = picture.width, height = picture.height;
   if (width <= 0 || height <= 0 || width > kWidthMax || height > kWidthMax) {
     throw PluginError(kBroken, "a picture has a size that is none");
   }
+  FrameInfo info;
+  info.size = size_of_picture(format_, width, height);
+  info.width = static_cast<std::uint64_t>(width);
+  info.height = static_cast<std::uint64_t>(height);
+  info.format = static_cast<std::uint64_t>(format_);
+  return info;
+}
+
+void PictureConverter::from(const libav::AVFrame& picture, std::span<std::byte> to) {
+  const int width = picture.width, height = picture.height;
+  const std::size_t size = info_of(picture).size;
   context_ = functions().sws_getCachedContext(context_, width, height, picture.format, width, height, native_format_,
                                               libav::kBilinear, nullptr, nullptr, nullptr);
   if (context_ == nullptr) throw PluginError(kBroken, "FFmpeg cannot convert the pictures of this stream");
-  Frame frame;
-  const std::size_t size = size_of_picture(format_, width, height);
-  frame.bytes.resize(size + libav::kPadding);  // its last row may be written in whole vectors
-  const Planes planes = planes_of(format_, width, height, reinterpret_cast<std::uint8_t*>(frame.bytes.data()));
+  // The last row may be written in whole vectors, beyond its end.
+  const bool has_room = to.size() >= size + libav::kPadding;
+  if (!has_room) scratch_.resize(size + libav::kPadding);
+  std::byte* const bytes = has_room ? to.data() : scratch_.data();
+  const Planes planes = planes_of(format_, width, height, reinterpret_cast<std::uint8_t*>(bytes));
   functions().sws_scale(context_, picture.data, picture.linesize, 0, height, planes.data, planes.rows);
-  frame.bytes.resize(size);
-  frame.info.width = static_cast<std::uint64_t>(width);
-  frame.info.height = static_cast<std::uint64_t>(height);
-  frame.info.format = static_cast<std::uint64_t>(format_);
+  if (!has_room) std::memcpy(to.data(), bytes, size);
+}
+
+Frame PictureConverter::frame_of(const libav::AVFrame& picture) {
+  Frame frame{{}, info_of(picture)};
+  frame.bytes.resize(frame.info.size + libav::kPadding);
+  from(picture, frame.bytes);
+  frame.bytes.resize(frame.info.size);
   return frame;
 }
 

@@ -28,7 +28,11 @@ class PictureConverter {
   PictureConverter(const PictureConverter&) = delete;
   PictureConverter& operator=(const PictureConverter&) = delete;
 
-  Frame from(const libav::AVFrame& picture);
+  // Of a decoded picture as it will be in a buffer. Throws PluginError if it has no proper size.
+  FrameInfo info_of(const libav::AVFrame& picture) const;
+  // `to` has its size at least.
+  void from(const libav::AVFrame& picture, std::span<std::byte> to);
+  Frame frame_of(const libav::AVFrame& picture);
   // `picture` has its size, format and memory.
   void into(libav::AVFrame& picture, std::span<const std::byte> bytes);
 
@@ -36,6 +40,7 @@ class PictureConverter {
   const PixelFormat format_;
   const int native_format_;
   libav::SwsContext* context_ = nullptr;
+  std::vector<std::byte> scratch_;
 };
 
 }  // namespace remotecl::plugins

@@ -110,7 +110,7 @@ class FileVideo final : public Source {
         loops_(name.is_on("loop")) {}
 
  protected:
-  std::optional<Frame> next() override {
+  std::optional<FrameInfo> find() override {
     libav::FramePointer picture = ahead_ != nullptr ? std::move(ahead_) : decode();
     if (picture == nullptr) return std::nullopt;
     std::uint64_t dropped = 0;
@@ -121,11 +121,14 @@ class FileVideo final : public Source {
       ++dropped;
     }
     if (is_paced_) std::this_thread::sleep_until(due(*picture));
-    Frame frame = converter_.from(*picture);
-    frame.info.dropped = dropped;
-    frame.info.timestamp_ns = static_cast<std::uint64_t>(picture->pts);
-    return frame;
+    FrameInfo info = converter_.info_of(*picture);
+    info.dropped = dropped;
+    info.timestamp_ns = static_cast<std::uint64_t>(picture->pts);
+    found_ = std::move(picture);
+    return info;
   }
+
+  void put(std::span<std::byte> to) override { converter_.from(*found_, to); }
 
  private:
   libav::FramePointer decode() {
@@ -147,7 +150,7 @@ class FileVideo final : public Source {
   PictureConverter converter_;
   const bool is_paced_, keeps_newest_, loops_;
   std::optional<Clock::time_point> start_;
-  libav::FramePointer ahead_;
+  libav::FramePointer ahead_, found_;
 };
 
 }  // namespace
@@ -169,7 +172,7 @@ std::unique_ptr<Source> open_video(const StreamName& name, const Rules& rules) {
       [live](bool& is_over) -> std::optional<Frame> {
         is_over = !live->decoder->decode(*live->picture);
         if (is_over) return std::nullopt;
-        Frame frame = live->converter.from(*live->picture);
+        Frame frame = live->converter.frame_of(*live->picture);
         frame.info.timestamp_ns = static_cast<std::uint64_t>(live->picture->pts);
         functions().av_frame_unref(live->picture.get());
         return frame;

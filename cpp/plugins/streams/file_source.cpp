@@ -31,6 +31,10 @@ std::size_t read_at(int file, std::span<std::byte> to, std::uint64_t offset) {
   return done;
 }
 
+void read_all(int file, std::span<std::byte> to, std::uint64_t offset) {
+  if (read_at(file, to, offset) != to.size()) throw PluginError(kGone, "the file has become shorter");
+}
+
 std::uint64_t size_of(int file) {
   struct stat about {};
   if (::fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) throw PluginError(kWrongName, "this is no regular file");
@@ -44,24 +48,25 @@ class PacedSource : public Source {
       : pace_(name.rate()), keeps_newest_(name.wants_newest()), loops_(name.is_on("loop")) {}
 
  protected:
-  std::optional<Frame> next() final {
+  std::optional<FrameInfo> find() final {
     const std::uint64_t overdue = keeps_newest_ ? pace_.overdue(number_) : 0;
     std::uint64_t dropped = 0;
     while (dropped < overdue && step(true)) ++dropped;
     if (!step(false)) return std::nullopt;
     number_ += dropped;
     pace_.wait_for(number_);
-    Frame frame{take(), {}};
-    frame.info.dropped = dropped;
-    frame.info.timestamp_ns = pace_.timestamp_ns(number_++);
-    return frame;
+    FrameInfo info;
+    info.size = size();
+    info.dropped = dropped;
+    info.timestamp_ns = pace_.timestamp_ns(number_++);
+    return info;
   }
 
   // Goes to the next frame. Returns false at the end, where it stays if the frame is to be passed over.
   virtual bool advance(bool passes_over) = 0;
   virtual void rewind() = 0;
-  // The frame that advance() has found.
-  virtual std::vector<std::byte> take() = 0;
+  // Of the frame that advance() has found.
+  virtual std::uint64_t size() = 0;
 
  private:
   bool step(bool passes_over) {
@@ -115,11 +120,8 @@ class FileSource final : public PacedSource {
 
   void rewind() override { next_ = 0; }
 
-  std::vector<std::byte> take() override {
-    std::vector<std::byte> bytes(count_);
-    bytes.resize(read_at(file_.get(), bytes, begin_));
-    return bytes;
-  }
+  std::uint64_t size() override { return count_; }
+  void put(std::span<std::byte> to) override { read_all(file_.get(), to.first(count_), begin_); }
 
   const File file_;
   const std::uint64_t record_;
@@ -156,21 +158,22 @@ class FolderSource final : public PacedSource {
   }
   void rewind() override { next_ = 0; }
 
-  std::vector<std::byte> take() override {
+  std::uint64_t size() override {
     const std::string& name = names_[next_ - 1];
-    const File file(::openat(folder_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-    if (file.get() < 0) throw PluginError(kGone, name + ": " + std::strerror(errno));
-    const std::uint64_t size = size_of(file.get());
-    if (size > frame_max_) throw PluginError(kBroken, name + " is larger than max=" + std::to_string(frame_max_));
-    std::vector<std::byte> bytes(size);
-    bytes.resize(read_at(file.get(), bytes, 0));
-    return bytes;
+    file_ = File(::openat(folder_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (file_.get() < 0) throw PluginError(kGone, name + ": " + std::strerror(errno));
+    size_ = size_of(file_.get());
+    if (size_ > frame_max_) throw PluginError(kBroken, name + " is larger than max=" + std::to_string(frame_max_));
+    return size_;
   }
+  void put(std::span<std::byte> to) override { read_all(file_.get(), to.first(size_), 0); }
 
   const File folder_;
   const std::uint64_t frame_max_;
   const std::vector<std::string> names_;
   std::size_t next_ = 0;
+  File file_;  // the one that was found
+  std::uint64_t size_ = 0;
 };
 
 }  // namespace

@@ -63,7 +63,7 @@ class RingSource final : public Source {
   ~RingSource() override { ::munmap(memory_, size_); }
 
  protected:
-  std::optional<Frame> next() override {
+  std::optional<FrameInfo> find() override {
     const auto end = std::chrono::steady_clock::now() + patience_;
     for (;;) {
       const std::uint64_t count = load(header().count);
@@ -72,14 +72,20 @@ class RingSource final : public Source {
         const std::uint64_t wanted = keeps_newest_ ? count - 1 : std::max(next_, oldest);
         if (auto frame = copy(wanted)) {
           frame->info.dropped = wanted - next_;
+          frame->info.size = frame->bytes.size();
           next_ = wanted + 1;
-          return frame;
+          found_ = std::move(*frame);
+          return found_.info;
         }
       }
       if (std::chrono::steady_clock::now() >= end) break;
       std::this_thread::sleep_for(kLook);
     }
     throw PluginError(kGone, "no frame came within " + std::to_string(patience_.count()) + " ms (wait=)");
+  }
+
+  void put(std::span<std::byte> to) override {
+    if (!found_.bytes.empty()) std::memcpy(to.data(), found_.bytes.data(), found_.bytes.size());
   }
 
  private:
@@ -107,6 +113,7 @@ class RingSource final : public Source {
   std::size_t size_ = 0;
   void* memory_ = nullptr;
   std::uint64_t slots_ = 0, slot_size_ = 0, next_ = 0;
+  Frame found_;  // copied out of the ring, where it may be overwritten
 };
 
 }  // namespace

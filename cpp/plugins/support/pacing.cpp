@@ -1,6 +1,7 @@
 #include "plugins/support/pacing.h"
 
 #include <cmath>
+#include <cstring>
 #include <utility>
 
 #include "plugins/support/plugin_error.h"
@@ -78,19 +79,24 @@ void LiveSource::keep(Frame frame) {
   changed_.notify_all();
 }
 
-std::optional<Frame> LiveSource::next() {
+std::optional<FrameInfo> LiveSource::find() {
   std::unique_lock lock(mutex_);
   const bool has_some = changed_.wait_for(lock, patience_, [this] { return !frames_.empty() || is_over_; });
   if (!frames_.empty()) {
-    Frame frame = std::move(frames_.front());
+    found_ = std::move(frames_.front());
     frames_.pop_front();
     lock.unlock();
     changed_.notify_all();
-    return frame;
+    found_.info.size = found_.bytes.size();
+    return found_.info;
   }
   if (error_) throw *error_;
   if (has_some) return std::nullopt;
   throw PluginError(kGone, "no frame came within " + std::to_string(patience_.count()) + " ms (wait=)");
+}
+
+void LiveSource::put(std::span<std::byte> to) {
+  if (!found_.bytes.empty()) std::memcpy(to.data(), found_.bytes.data(), found_.bytes.size());
 }
 
 }  // namespace remotecl::plugins

@@ -45,7 +45,8 @@ class LiveSource : public Source {
   ~LiveSource() override;
 
  protected:
-  std::optional<Frame> next() override;
+  std::optional<FrameInfo> find() override;
+  void put(std::span<std::byte> to) override;
 
  private:
   void run();
@@ -58,6 +59,7 @@ class LiveSource : public Source {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Frame> frames_;
+  Frame found_;  // its reader's
   std::uint64_t dropped_ = 0;
   bool is_over_ = false, is_stopping_ = false;
   std::unique_ptr<PluginError> error_;

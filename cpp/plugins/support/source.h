@@ -27,11 +27,13 @@ class Source {
   FrameInfo read(std::span<std::byte> to);
 
  protected:
-  // Nothing: the stream has ended. Throws PluginError.
-  virtual std::optional<Frame> next() = 0;
+  // Goes to the next frame, of which the size is known then. Nothing: the stream has ended. Throws PluginError.
+  virtual std::optional<FrameInfo> find() = 0;
+  // Puts the frame that was found, whose size `to` has at least, straight to where it belongs. Throws PluginError.
+  virtual void put(std::span<std::byte> to) = 0;
 
  private:
-  std::optional<Frame> kept_;
+  std::optional<FrameInfo> found_;
   std::uint64_t count_ = 0;
 };
 
