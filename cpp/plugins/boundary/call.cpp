@@ -6,8 +6,7 @@
 namespace remotecl::plugins {
 namespace {
 
-constexpr std::int32_t kOutOfResources = -5;  // CL_OUT_OF_RESOURCES
-constexpr std::int32_t kLeastCode = -9999;    // of all vendors' errors
+constexpr std::int32_t kLeastCode = -9999;  // of all vendors' errors
 
 }  // namespace
 

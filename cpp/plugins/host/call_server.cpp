@@ -6,12 +6,6 @@
 #include <span>
 
 namespace remotecl::plugins {
-namespace {
-
-constexpr std::int32_t kOutOfResources = -5;  // CL_OUT_OF_RESOURCES
-
-}  // namespace
-
 CallServer::~CallServer() {
   while (!blocks_.empty()) unmap(blocks_.begin()->first);
 }

@@ -7,8 +7,6 @@
 namespace remotecl::plugins {
 namespace {
 
-constexpr std::int32_t kOutOfResources = -5;  // CL_OUT_OF_RESOURCES
-
 // What a plugin says of a call, whatever it has made of the room for it.
 Outcome outcome_of(std::int32_t code, char (&why)[REMOTECL_PLUGIN_WHY_MAX + 1]) {
   why[REMOTECL_PLUGIN_WHY_MAX] = '\0';

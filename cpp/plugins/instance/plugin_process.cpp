@@ -16,7 +16,6 @@
 namespace remotecl::plugins {
 namespace {
 
-constexpr std::int32_t kOutOfResources = -5;  // CL_OUT_OF_RESOURCES
 constexpr std::chrono::milliseconds kRestartPause{100};
 constexpr std::chrono::milliseconds kTimeToDie{200};
 
