@@ -41,6 +41,17 @@ class Script {
 inline constexpr std::array<std::byte, 256> kZeros{};
 inline Bytes data(std::size_t size) { return Bytes(kZeros).first(size); }
 
+struct Ids {
+  std::vector<EventId> list;
+  Ids(std::initializer_list<EventId> ids) : list(ids) {}
+  operator Array<EventId>() const { return std::span<const EventId>(list); }
+};
+
+// A queue with id 1, and three buffers of 4096 bytes.
+Script with_buffers(std::uint32_t device, std::uint64_t properties = 0);
+// A session with links to others, in which all goes well.
+Script session_with_peers(std::uint32_t device);
+
 // Sessions of clients, by their names: one for each noun, in which all goes well, and some in which it does not.
 std::map<std::string, Script> session_seeds();
 

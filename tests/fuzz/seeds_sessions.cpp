@@ -6,19 +6,6 @@
 namespace remotecl::fuzz {
 namespace {
 
-struct Ids {
-  std::vector<EventId> list;
-  Ids(std::initializer_list<EventId> ids) : list(ids) {}
-  operator Array<EventId>() const { return std::span<const EventId>(list); }
-};
-
-Script with_buffers(std::uint32_t device, std::uint64_t properties = 0) {
-  Script script;
-  script.add(CreateQueue{1, device, properties});
-  for (ObjectId buffer = 1; buffer <= 3; ++buffer) script.add(CreateBuffer{buffer, 1, 4096});
-  return script;
-}
-
 Script buffers(std::uint32_t device, std::uint64_t properties) {
   Script script = with_buffers(device, properties);
   script.add(CreateSubBuffer{4, 1, 1, 128, 256})
@@ -337,45 +324,14 @@ Script command_buffers(std::uint32_t device, std::uint64_t properties) {
   return recording;
 }
 
-Script peers(std::uint32_t device) {
-  Script script = with_buffers(device);
-  constexpr std::uint64_t kLarge = kInlineDataMax + 64;
-  script.add(CreateBuffer{4, 1, 100000})
-      .add(AcceptPeer{2, 1, Secret{7}})
-      .from_peer(PeerSignal{100, 0})
-      .add(ExpectEvent{100, 2})
-      .add(ExpectEvent{101, 2})
-      .add(EnqueueReceive{1, 1, 1, 0, 0, 64, 1, 2, Ids{100}})
-      .from_peer(PeerData{1, 0, data(64)})
-      .add(EnqueueSend{1, 2, 1, 0, 0, 64, 2, 2, Ids{1}})
-      .add(ForwardEvent{2, 2})
-      .from_peer(PeerAck{1})
-      .add(EnqueueSend{1, 3, 4, 0, 0, kLarge, 3, 2, {}})
-      .from_peer(PullTransfer{3})
-      .add(EnqueueReceive{1, 4, 4, 0, 0, kLarge, 4, 2, {}})
-      .chunk(4, 60000, 0, kPeerBulk)
-      .add(EnqueueSend{1, 5, 4, 0, 0, kLarge, 5, 2, {}, 0, 4, 4})
-      .from_peer(PullTransfer{5})
-      .chunk(4, 5600, 0, kPeerBulk)
-      .add(EnqueueReceive{1, 6, 4, 0, 0, 4096, 6, 2, {}, 1})
-      .from_peer(PeerSize{6, 512})
-      .chunk(6, 512, 0, kPeerBulk)
-      .add(EnqueueSend{1, 7, 4, 0, 0, kLarge, 7, 2, {}, 2})
-      .from_peer(DropTransfer{7})
-      .from_peer(PeerData{8, -5, {}})
-      .from_peer(AskChunk{1, 2, {}})
-      .add(LendChunks{1, 2, data(64)})
-      .add(LendChunks{2, 2, data(32)})
-      .from_peer(AskChunk{2, 1, {}})
-      .from_peer(AskBuild{1, 1, {}})
-      .add(EnqueueReceive{1, 8, 1, 0, 0, 64, 8, 2, {}})
-      .add(ConnectPeer{3, 2, 1, 1, Secret{8}, {}})
-      .add(ClosePeer{2, 1})
-      .add(SignalEvent{101, 0, 2});
+}  // namespace
+
+Script with_buffers(std::uint32_t device, std::uint64_t properties) {
+  Script script;
+  script.add(CreateQueue{1, device, properties});
+  for (ObjectId buffer = 1; buffer <= 3; ++buffer) script.add(CreateBuffer{buffer, 1, 4096});
   return script;
 }
-
-}  // namespace
 
 std::map<std::string, Script> session_seeds() {
   std::map<std::string, Script> seeds;
@@ -389,7 +345,7 @@ std::map<std::string, Script> session_seeds() {
     seeds.emplace("images" + suffix, images(device));
     seeds.emplace("command-buffers" + suffix, command_buffers(device, 0));
     seeds.emplace("command-buffers-out-of-order" + suffix, command_buffers(device, 1));
-    seeds.emplace("peers" + suffix, peers(device));
+    seeds.emplace("peers" + suffix, session_with_peers(device));
   }
   seeds.emplace("pointer-as-value", wrong_arguments());
   seeds.emplace("header-twice", repeated_headers());
