@@ -6,6 +6,7 @@ import socket
 import struct
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pyopencl as cl
@@ -314,8 +315,6 @@ class Ring:
 
 
 def test_memory_of_another_process(server, tmp_path):
-    from pathlib import Path
-
     path = Path("/dev/shm/remotecl-test")
     try:
         ring = Ring(path)

@@ -83,7 +83,7 @@ class Reader {
   std::string text() {
     const std::size_t size = count(REMOTECL_PLUGIN_NAME_MAX);
     if (left_.size() < size) refuse("its description ends early");
-    const std::string text(as_text(left_.first(size)));
+    std::string text(as_text(left_.first(size)));
     left_ = left_.subspan(size);
     return text;
   }

@@ -109,9 +109,8 @@ cl_int clGetDeviceInfo(cl_device_id device, cl_device_info name, std::size_t siz
     case CL_DEVICE_MEM_BASE_ADDR_ALIGN:
       return answer<cl_uint>(1024, size, value, size_ret);
     case CL_DEVICE_MAX_CLOCK_FREQUENCY:
+    case CL_DEVICE_LOCAL_MEM_TYPE:  // CL_NONE
       return answer<cl_uint>(0, size, value, size_ret);
-    case CL_DEVICE_LOCAL_MEM_TYPE:
-      return answer<cl_uint>(CL_NONE, size, value, size_ret);
     case CL_DEVICE_EXECUTION_CAPABILITIES:
       return answer<cl_device_exec_capabilities>(CL_EXEC_KERNEL, size, value, size_ret);
     case CL_DEVICE_QUEUE_PROPERTIES:
