@@ -63,7 +63,12 @@ class Streams(Program):
 
 @pytest.fixture(scope="module")
 def ports():
-    return {"tcp": free_port(socket.SOCK_STREAM), "udp": free_port(socket.SOCK_DGRAM)}
+    """One for each test: a stream's socket is closed some time after its program."""
+    return {
+        "tcp": free_port(socket.SOCK_STREAM),
+        "silent": free_port(socket.SOCK_DGRAM),
+        "udp": free_port(socket.SOCK_DGRAM),
+    }
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +85,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def server(folder, ports):
     rules = [f"read:{folder}/in", f"write:{folder}/out", "connect:127.0.0.0/8", "memory:remotecl-test"]
-    rules += [f"listen:{ports['tcp']}", f"listen:{ports['udp']}"]
+    rules += [f"listen:{port}" for port in ports.values()]
     options = [word for rule in rules for word in ("--plugin-allow", rule)]
     with Daemon("--streams", *options) as daemon:
         connection = remotecl.connect(daemon.address)
@@ -233,7 +238,7 @@ def test_waiting_for_a_connection_and_a_length_that_lies(streams, ports):
 
 def test_a_silent_source(streams, ports):
     start = time.monotonic()
-    why = streams.fails(f"udp:{ports['udp']}?wait=100", cl.status_code.DEVICE_NOT_AVAILABLE)
+    why = streams.fails(f"udp:{ports['silent']}?wait=100", cl.status_code.DEVICE_NOT_AVAILABLE)
     assert why == "no frame came within 100 ms (wait=)"
     assert time.monotonic() - start < 4
 
