@@ -1,4 +1,4 @@
-"""Commands pass bulk data on a thin link whose router has a large queue."""
+"""Commands pass bulk data on a thin link whose router has a large queue, and what can be compressed is."""
 
 from __future__ import annotations
 
@@ -44,6 +44,22 @@ print(json.dumps([sorted(seconds), time.perf_counter() - begun]))
 """
 
 
+# Prints what was compressed of zeros and of random bytes.
+COMPRESSED = """
+import sys
+import numpy, pyopencl
+import remotecl
+context = remotecl.connect(sys.argv[1]).context()
+queue = pyopencl.CommandQueue(context, context.devices[0])
+for data in (numpy.zeros(16 << 20, "u1"), numpy.random.default_rng(1).integers(0, 256, 2 << 20, dtype="u1")):
+    buffer = pyopencl.Buffer(context, pyopencl.mem_flags.READ_WRITE, data.nbytes)
+    before = remotecl.stats().servers[0].traffic.compressed_sent.before
+    pyopencl.enqueue_copy(queue, buffer, data)
+    queue.finish()
+    print(remotecl.stats().servers[0].traffic.compressed_sent.before - before)
+"""
+
+
 class ThinLink(Namespaces):
     """A client and a server behind a router."""
 
@@ -85,3 +101,18 @@ def test_commands_do_not_wait_behind_bulk_data(link: ThinLink, what: str) -> Non
     assert no_ops[len(no_ops) // 2] < 0.02
     assert no_ops[len(no_ops) * 95 // 100] < 0.05
     assert seconds < 1.25 * SIZE * 8 / (RATE_MBIT * 1e6), "and the link is used"
+
+
+def test_a_slow_link_is_compressed_for(link: ThinLink) -> None:
+    command = [sys.executable, "-c", COMPRESSED, f"10.95.2.2:{PORT}"]
+    result = subprocess.run(
+        ["ip", "netns", "exec", link.client, *command],
+        env={**CLEAN_ENVIRONMENT, "REMOTECL_SHARED_MEMORY": "off"},
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    zeros, random = map(int, result.stdout.split())
+    assert zeros > 8 << 20, "all but what has shown that the link is slow"
+    assert random < 1 << 20

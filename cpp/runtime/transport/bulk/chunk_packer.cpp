@@ -84,7 +84,10 @@ bool ChunkPacker::send_packed(Connection& connection, const BulkHeader& header, 
   std::array<iovec, 4> parts{part_of(encoded), part_of(size), part_of(packed), part_of(kEnd)};
   before_.fetch_add(header.size, std::memory_order_relaxed);
   after_.fetch_add(packed.size(), std::memory_order_relaxed);
-  return connection.write(parts.data(), static_cast<int>(parts.size()));
+  const auto begun = Clock::now();
+  const bool ok = connection.write(parts.data(), static_cast<int>(parts.size()));
+  policy_.wrote_compressed(seconds_since(begun));
+  return ok;
 }
 
 bool ChunkPacker::send_plain(Connection& connection, const BulkHeader& header, const BulkSource& source,

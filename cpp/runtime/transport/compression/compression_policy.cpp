@@ -14,7 +14,7 @@ constexpr double kNewest = 0.5;
 
 bool CompressionPolicy::is_interested() const {
   if (mode_ != CompressionMode::kAuto) return mode_ == CompressionMode::kAlways;
-  const bool will_be_known = delivered_ != 0 && delivers_ == 0;
+  const bool will_be_known = reported_.bytes != 0 && delivers_ == 0;
   return will_be_known || link() < kFastLink;
 }
 
@@ -27,7 +27,14 @@ bool CompressionPolicy::is_worth(double fraction) const {
 CompressionPolicy::Step CompressionPolicy::next(std::size_t size) {
   if (mode_ == CompressionMode::kOff || size == 0) return Step::kPlain;
   if (mode_ == CompressionMode::kAlways) return Step::kCompress;
-  if (link() == 0 || link() >= kFastLink) return Step::kPlain;
+  const bool is_known = link() != 0 && (reported_.bytes == 0 || delivers_ != 0);
+  if (!is_known || link() >= kFastLink) return Step::kPlain;
+  if (spent_s_ * link() > kMeasureEvery * static_cast<double>(kMeasurement)) {
+    spent_s_ = 0;
+    measured_ = reported_;
+    is_mixed_ = false;
+    pause_left_ = std::max(pause_left_, kMeasurement);
+  }
   if (pause_left_ > 0) {
     pause_left_ -= std::min(pause_left_, size);
     return Step::kPlain;
@@ -49,6 +56,8 @@ void CompressionPolicy::sampled(std::size_t before, std::size_t after, double se
 
 bool CompressionPolicy::compressed(std::size_t before, std::size_t after, double seconds) {
   learn(before, after, seconds);
+  spent_s_ += seconds;
+  is_mixed_ = true;
   is_promising_ = is_worth(static_cast<double>(after) / static_cast<double>(before));
   if (is_promising_) {
     pause_ = 0;
@@ -74,11 +83,14 @@ void CompressionPolicy::wrote(std::size_t bytes, double seconds) {
 }
 
 void CompressionPolicy::delivered(std::uint64_t bytes, double seconds) {
-  const bool is_first = delivered_ == 0 || bytes < delivered_;  // also of another connection of the stream
-  if (!is_first && bytes - delivered_ < kMeasured) return;
-  if (!is_first) delivers_ = static_cast<double>(bytes - delivered_) / std::max(seconds - delivered_s_, kShortest);
-  delivered_ = bytes;
-  delivered_s_ = seconds;
+  if (reported_.bytes == 0 || bytes < reported_.bytes) measured_ = {bytes, seconds};  // of another connection
+  reported_ = {bytes, seconds};
+  if (bytes - measured_.bytes < kMeasured) return;
+  const double rate = static_cast<double>(bytes - measured_.bytes) / std::max(seconds - measured_.seconds, kShortest);
+  if (!is_mixed_ || rate > delivers_) rates_[rate_count_++ % rates_.size()] = rate;
+  if (rate_count_ >= rates_.size()) delivers_ = *std::max_element(rates_.begin(), rates_.end());
+  measured_ = reported_;
+  is_mixed_ = false;
 }
 
 }  // namespace remotecl

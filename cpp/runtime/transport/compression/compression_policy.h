@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -26,6 +27,8 @@ class CompressionPolicy {
   // Returns true if the compressed piece should be sent.
   bool compressed(std::size_t before, std::size_t after, double seconds);
 
+  // Writing a compressed piece has taken so long.
+  void wrote_compressed(double seconds) { spent_s_ += seconds; }
   // Writing so many bytes of the stream, which were not compressed, has taken so long.
   void wrote(std::size_t bytes, double seconds);
   // The link has delivered so many bytes in all, compressed or not, and needed so long; bytes 0: not known.
@@ -41,6 +44,12 @@ class CompressionPolicy {
   static constexpr double kWorth = 0.97;
   // How much is measured at a time.
   static constexpr std::size_t kMeasured = 256u << 10;
+  // What goes as it is for a measurement: more, because some of it has not arrived when the next piece is sent.
+  static constexpr std::size_t kMeasurement = 2 * kMeasured;
+  // While little is left of the bytes, nothing tells that the link is faster than it was, or than it seemed. So a piece
+  // goes as it is from time to time: after this many times the time that it takes. The measurement begins with it,
+  // because small pieces before it were on their way for as long as a round trip, not as long as the link needs.
+  static constexpr double kMeasureEvery = 50;
   // How much is sent as it is after a piece that did not become smaller, and at most after several.
   static constexpr std::size_t kPauseMin = 1u << 20, kPauseMax = 8u << 20;
 
@@ -55,8 +64,16 @@ class CompressionPolicy {
   double speed_ = 300e6;  // of the compressor
   double written_s_ = 0;  // of the present measurement
   std::size_t written_ = 0;
-  std::uint64_t delivered_ = 0;  // at the last measurement
-  double delivered_s_ = 0;
+  // The newest measurements. The fastest counts: a process that does not get a processor looks like a slow link.
+  std::array<double, 3> rates_{};
+  std::size_t rate_count_ = 0;
+  struct Report {
+    std::uint64_t bytes = 0;
+    double seconds = 0;
+  };
+  Report reported_, measured_;  // the last one, and the one at which the present measurement began
+  bool is_mixed_ = false;       // compressed pieces were sent since then
+  double spent_s_ = 0;          // on these, since one was sent as it is for a measurement
   bool is_promising_ = false;
   std::size_t pause_left_ = 0, pause_ = 0;
 };

@@ -23,6 +23,8 @@ class Sender {
   void send(std::size_t bytes, double fraction, double speed = 300e6) {
     for (std::size_t at = 0; at < bytes; at += kPiece) send_piece(fraction, speed);
   }
+  static constexpr double kRoundTrip = 100e-6;
+
   double seconds = 0, traveled = 0, compressing = 0;
   void set_link(double link) { link_ = link; }
 
@@ -44,8 +46,8 @@ class Sender {
     const double bytes = is_packed ? static_cast<double>(packed) : kPiece;
     seconds += bytes / link_;
     traveled += bytes;
-    if (!is_packed) policy_.wrote(kPiece, kPiece / link_);
-    if (knows_) policy_.delivered(static_cast<std::uint64_t>(traveled), busy_ += bytes / link_);
+    is_packed ? policy_.wrote_compressed(bytes / link_) : policy_.wrote(kPiece, kPiece / link_);
+    if (knows_) policy_.delivered(static_cast<std::uint64_t>(traveled), busy_ += std::max(bytes / link_, kRoundTrip));
   }
   void spend(double time) { seconds += time, compressing += time; }
 
@@ -100,6 +102,22 @@ TEST(CompressionPolicy, StopsWhenTheLinkBecomesFast) {
   sender.seconds = 0;
   sender.send(16 * kMuch, 0.3);
   EXPECT_LT(sender.seconds, 1.02 * 16 * kMuch / 1e9);
+}
+
+// Of which so little is left that the link is hardly used.
+TEST(CompressionPolicy, StopsForZerosToo) {
+  Sender sender(50e6);
+  sender.send(kMuch, 0.0001);
+  sender.set_link(2e9);
+  sender.seconds = 0;
+  sender.send(64 * kMuch, 0.0001);
+  EXPECT_LT(sender.seconds, 0.3 + 64 * kMuch / 2e9);
+}
+
+TEST(CompressionPolicy, MeasuresOftenEnoughAndNotTooOften) {
+  Sender sender(12.5e6);
+  sender.send(64 * kMuch, 0.0001, 5e9);
+  EXPECT_LT(sender.seconds, 1.05 * 64 * kMuch / 5e9 + 0.1);
 }
 
 TEST(CompressionPolicy, NoticesThatTheBytesHaveChanged) {
