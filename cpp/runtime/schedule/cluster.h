@@ -20,6 +20,7 @@ class Cluster {
 
   std::size_t size() const { return devices_.size(); }  // lost ones, too
   const Device& operator[](DeviceId device) const { return devices_[device]; }
+  const Pace& pace(DeviceId device) const { return paces_[device]; }
   DeviceWords present() const { return present_.words(); }
   DeviceWords builders() const { return builders_.words(); }
   std::span<const DeviceId> devices_of(ServerId server) const {
@@ -33,6 +34,7 @@ class Cluster {
 
  private:
   std::vector<Device> devices_;
+  std::vector<Pace> paces_;  // by device
   IndexSet present_, builders_;
   std::vector<std::vector<DeviceId>> by_server_;
   double speed_max_ = 0;

@@ -9,6 +9,12 @@ namespace remotecl::schedule {
 enum class DeviceType : std::uint8_t { kCpu, kGpu, kAccelerator, kOther };
 inline constexpr std::uint32_t kDeviceTypes = 4;
 
+// What decisions ask of each device: in a table of its own, because they read it as a whole.
+struct Pace {
+  double slowness = 1;  // 1 / Device::speed
+  DeviceType type = DeviceType::kOther;
+};
+
 // What is known of a device before anything has run on it.
 struct Device {
   ServerId server = kClient;
@@ -23,6 +29,8 @@ struct Device {
   double watts = 1;
   // In any currency, while it works.
   double price_per_s = 1;
+
+  Pace pace() const { return {1 / speed, type}; }
 };
 
 }  // namespace remotecl::schedule

@@ -4,11 +4,6 @@
 
 namespace remotecl::schedule {
 
-double Exploration::factor(DeviceId device) const {
-  if (trials_[device] > 0) return kCaution;
-  return spent() < spent_max() ? kOptimism : 1;
-}
-
 void Exploration::begin_trial(DeviceId device, Seconds expected) {
   ++trials_[device];
   pending_ += expected;

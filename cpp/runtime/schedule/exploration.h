@@ -22,7 +22,10 @@ class Exploration {
   void reserve(std::size_t devices) { trials_.resize(devices); }
 
   // What to multiply the prediction for a device with that has not been measured.
-  double factor(DeviceId device) const;
+  double factor(DeviceId device) const {
+    if (trials_[device] > 0) return kCaution;
+    return spent() < spent_max() ? kOptimism : 1;
+  }
 
   void begin_trial(DeviceId device, Seconds expected);
   // `excess`: how much longer it ran than it would have on the fastest device.

@@ -13,12 +13,6 @@ constexpr double kChange = 2;
 
 }  // namespace
 
-Seconds KernelTimes::Forecast::predicted(const Device& device) const {
-  if (!below_) return 0;
-  const Seconds of_type = at(static_cast<std::size_t>(device.type));
-  return (of_type > 0 ? of_type : at(kAnyType)) / device.speed;
-}
-
 KernelTimes::Forecast KernelTimes::at(double size) const {
   Forecast result;
   if (rows_.empty()) return result;

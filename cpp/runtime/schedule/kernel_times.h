@@ -26,7 +26,11 @@ class KernelTimes {
     // 0 where it has not been measured.
     Seconds measured(DeviceId device) const { return kShared + device < columns_ ? at(kShared + device) : 0; }
     // From what other devices needed, those of the same type if there are any; 0 if none has run it.
-    Seconds predicted(const Device& device) const;
+    Seconds predicted(const Pace& pace) const {
+      if (!below_) return 0;
+      const Seconds of_type = at(static_cast<std::size_t>(pace.type));
+      return (of_type > 0 ? of_type : at(kAnyType)) * pace.slowness;
+    }
     // The same for another kernel: nothing of it is measured.
     Forecast for_another() const {
       Forecast result = *this;

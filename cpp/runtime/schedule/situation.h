@@ -54,9 +54,9 @@ struct Situation {
 // Inline, because decisions ask them for each device.
 inline Situation::Runtime Situation::runtime(DeviceId device) const {
   if (const Seconds measured = forecast.measured(device); measured > 0) return {measured, true};
-  const Device& there = cluster[device];
-  const Seconds predicted = forecast.predicted(there);
-  const Seconds taken = predicted > 0 ? predicted : kUnknown * cluster.speed_max() / there.speed;
+  const Pace& pace = cluster.pace(device);
+  const Seconds predicted = forecast.predicted(pace);
+  const Seconds taken = predicted > 0 ? predicted : kUnknown * cluster.speed_max() * pace.slowness;
   return {taken * kernel.exploration.factor(device), false};
 }
 

@@ -15,7 +15,7 @@ const Device kDevice{.type = DeviceType::kGpu, .speed = 1};
 TEST(KernelTimesTest, NothingIsKnownAtFirst) {
   const KernelTimes times;
   EXPECT_EQ(times.at(100).measured(0), 0);
-  EXPECT_EQ(times.at(100).predicted(kDevice), 0);
+  EXPECT_EQ(times.at(100).predicted(kDevice.pace()), 0);
 }
 
 TEST(KernelTimesTest, SizesThatComeAgainAreExact) {
@@ -60,9 +60,9 @@ TEST(KernelTimesTest, OthersOfTheSameTypePredictBySpeed) {
   KernelTimes times;
   times.record(0, {.type = DeviceType::kCpu, .speed = 1}, 100, 80);
   const Device gpu{.type = DeviceType::kGpu, .speed = 8};
-  EXPECT_FLOAT_EQ(times.at(100).predicted(gpu), 10) << "no GPU has run it";
+  EXPECT_FLOAT_EQ(times.at(100).predicted(gpu.pace()), 10) << "no GPU has run it";
   times.record(1, {.type = DeviceType::kGpu, .speed = 4}, 100, 4);
-  EXPECT_FLOAT_EQ(times.at(100).predicted(gpu), 2);
+  EXPECT_FLOAT_EQ(times.at(100).predicted(gpu.pace()), 2);
 }
 
 TEST(KernelTimesTest, NonsenseIsIgnored) {
