@@ -1,6 +1,5 @@
 #include "runtime/transport/tcp/stream_connection.h"
 
-#include <linux/tcp.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -13,6 +12,7 @@
 #include <limits>
 
 #include "runtime/transport/tcp/dead_peer_detector.h"
+#include "runtime/transport/tcp/tcp_report.h"
 
 namespace remotecl {
 
@@ -129,13 +129,12 @@ void StreamConnection::pace() {
   const auto now = LinkPacer::Clock::now();
   if (now - paced_ < kPaceEvery / 2) return;
   paced_ = now;
-  tcp_info info{};
-  socklen_t size = sizeof info;
-  if (::getsockopt(descriptor_, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 || info.tcpi_min_rtt == 0) return;
+  const std::optional<TcpReport> report = TcpReport::of(descriptor_);
+  if (!report || report->round_trip_min_us == 0) return;
   const std::optional<double> before = pacer_.limit();
-  const double delivered = info.tcpi_delivery_rate_app_limited ? 0 : static_cast<double>(info.tcpi_delivery_rate);
-  const auto limit =
-      pacer_.update({now, LinkPacer::Duration(info.tcpi_rtt), LinkPacer::Duration(info.tcpi_min_rtt), delivered});
+  const double delivered = report->is_limited_by_application() ? 0 : static_cast<double>(report->delivery_rate);
+  const auto limit = pacer_.update(
+      {now, LinkPacer::Duration(report->first.tcpi_rtt), LinkPacer::Duration(report->round_trip_min_us), delivered});
   if (limit == before) return;
   const auto rate = limit ? static_cast<unsigned long>(*limit) : std::numeric_limits<unsigned long>::max();
   ::setsockopt(descriptor_, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof rate);
@@ -163,11 +162,10 @@ void StreamConnection::set_read_timeout(std::chrono::milliseconds timeout) {
 }
 
 Connection::Delivered StreamConnection::delivered() const {
-  tcp_info info{};
-  socklen_t size = sizeof info;
-  if (::getsockopt(descriptor_, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return {};
-  const std::uint64_t idle_us = std::min<std::uint64_t>(info.tcpi_rwnd_limited, info.tcpi_busy_time);
-  return {info.tcpi_bytes_acked, static_cast<double>(info.tcpi_busy_time - idle_us) * 1e-6};
+  const std::optional<TcpReport> report = TcpReport::of(descriptor_);
+  if (!report) return {};
+  const std::uint64_t idle_us = std::min(report->window_limited_us, report->busy_us);
+  return {report->bytes_acknowledged, static_cast<double>(report->busy_us - idle_us) * 1e-6};
 }
 
 void StreamConnection::shutdown() { ::shutdown(descriptor_, SHUT_RDWR); }
