@@ -79,7 +79,7 @@ std::ptrdiff_t RdmaBulkReceiver::try_receive_header(BulkHeader& header) {
     }
     BulkHeader next{};
     const bool drops = to_drop_ != 0;
-    const std::ptrdiff_t count = drops ? try_drop() : stream_.try_receive_header(next);
+    const std::ptrdiff_t count = drops ? try_drop() : try_next_header(next);
     if (count <= 0) return count;
     if (drops) continue;
     if (chunk_kind(next.status) != kResentChunk) return begin(next, header) ? count : fail();
@@ -89,7 +89,7 @@ std::ptrdiff_t RdmaBulkReceiver::try_receive_header(BulkHeader& header) {
 
 bool RdmaBulkReceiver::receive_header(BulkHeader& header) {
   for (;;) {
-    if (ahead_.empty() && to_drop_ == 0) {
+    if (ahead_.empty() && !held_ && to_drop_ == 0) {
       BulkHeader next{};
       if (!stream_.receive_header(next)) return false;
       if (chunk_kind(next.status) != kResentChunk) return begin(next, header) || fail() != 0;
@@ -100,6 +100,12 @@ bool RdmaBulkReceiver::receive_header(BulkHeader& header) {
     if (count >= 0) return count != 0;
     await_something();
   }
+}
+
+std::ptrdiff_t RdmaBulkReceiver::try_next_header(BulkHeader& header) {
+  if (!held_) return stream_.try_receive_header(header);
+  header = *std::exchange(held_, std::nullopt);
+  return static_cast<std::ptrdiff_t>(kBulkHeaderSize);
 }
 
 // Chunks that have been received whole are dropped. The present one goes on behind this header, and the channel is
@@ -147,28 +153,34 @@ std::ptrdiff_t RdmaBulkReceiver::try_take_from_stream(const BulkDestination& to,
 
 // Returns -1 too if the bytes are to be taken from the stream from now on.
 std::ptrdiff_t RdmaBulkReceiver::try_take_from_channel(const BulkDestination& to, std::size_t size, bool is_wanted) {
-  if (RdmaChannel* const channel = channel_of_chunk()) {
-    const RdmaDestination place{to.bytes, RdmaRegistration::of(to.registration, in_use_.channel)};
-    const std::ptrdiff_t count = is_wanted ? channel->try_receive(place) : channel->try_discard(size);
-    if (count > 0) return count;
-    if (count == 0) leave_channel();
-  }
   while (place_ == Place::kChannel) {
+    if (RdmaChannel* const channel = channel_of_chunk()) {
+      const RdmaDestination place{to.bytes, RdmaRegistration::of(to.registration, in_use_.channel)};
+      const std::ptrdiff_t count = is_wanted ? channel->try_receive(place) : channel->try_discard(size);
+      if (count > 0) return count;
+      if (count == 0) leave_channel();
+    }
     const std::ptrdiff_t count = try_read_ahead();
     if (count <= 0) return count;
   }
   return -1;
 }
 
-// Reads the stream for what happens to the present chunk.
+// Reads the stream for what happens to the present chunk. Behind other headers than that chunk's repetition come bytes
+// that are read later. Such a header says that the chunk is delivered, which it may have been since the channel was
+// looked at last; so it is held back, and the channel is looked at again.
 std::ptrdiff_t RdmaBulkReceiver::try_read_ahead() {
   if (to_drop_ != 0) return try_drop();
+  if (held_) return in_use_.channel == nullptr ? fail() : -1;
   BulkHeader next{};
   const std::ptrdiff_t count = stream_.try_receive_header(next);
   if (count <= 0) return count;
-  if (chunk_kind(next.status) == kResentChunk) return accept_resent(next) ? count : fail();
-  if (chunk_kind(next.status) != kRdmaChunk || ahead_.size() == rdma::kChunksAheadMax) return fail();
-  ahead_.push_back(next);
+  if (chunk_kind(next.status) == kRdmaChunk) {
+    if (ahead_.size() == rdma::kChunksAheadMax) return fail();
+    ahead_.push_back(next);
+  } else if (chunk_kind(next.status) != kResentChunk || !accept_resent(next)) {
+    held_ = next;
+  }
   return count;
 }
 
@@ -231,7 +243,7 @@ void RdmaBulkReceiver::report_received() {
 }
 
 int RdmaBulkReceiver::wait_handle() const {
-  if (taken_ == chunk_.size && !ahead_.empty()) return ready_.handle();
+  if (taken_ == chunk_.size && (!ahead_.empty() || held_)) return ready_.handle();
   if (!is_in_channel()) return stream_.wait_handle();
   // What has arrived may have been taken from the descriptors already, so only an attempt can tell.
   if (!is_idle_) return ready_.handle();

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <deque>
+#include <optional>
 
 #include "runtime/transport/bulk/bulk_transport.h"
 #include "runtime/transport/rdma/rdma_slot.h"
@@ -36,6 +37,7 @@ class RdmaBulkReceiver {
   std::ptrdiff_t try_take(const BulkDestination& to, std::size_t size, bool is_wanted);
   std::ptrdiff_t try_take_from_stream(const BulkDestination& to, std::size_t size, bool is_wanted);
   std::ptrdiff_t try_take_from_channel(const BulkDestination& to, std::size_t size, bool is_wanted);
+  std::ptrdiff_t try_next_header(BulkHeader& header);
   std::ptrdiff_t try_read_ahead();
   std::ptrdiff_t try_drop();
   bool accept_resent(const BulkHeader& header);
@@ -47,7 +49,8 @@ class RdmaBulkReceiver {
 
   BulkTransport& stream_;
   RdmaSlot& slot_;
-  std::deque<BulkHeader> ahead_;  // headers that were read while bytes of an earlier chunk were missing
+  std::deque<BulkHeader> ahead_;    // headers that were read while bytes of an earlier chunk were missing
+  std::optional<BulkHeader> held_;  // the last of them, if its bytes follow in the stream
   BulkHeader chunk_{};
   Place place_ = Place::kStream;
   std::size_t taken_ = 0;          // of the chunk
