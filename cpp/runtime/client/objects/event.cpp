@@ -45,8 +45,6 @@ cl_int Event::status() const {
 cl_int Event::poll_status() {
   const cl_int known = status();
   if (known <= CL_COMPLETE || session() == nullptr) return known;
-  // For the application a blocking write has ended, and everything before it in the queue.
-  if (queue_->in_order() && sequence_ != 0 && sequence_ <= queue_->returned_writes().last.load()) return wait();
   if (observed_.exchange(true)) {
     session()->poll();
   } else {

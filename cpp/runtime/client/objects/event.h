@@ -37,8 +37,8 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   // CL_QUEUED to CL_COMPLETE or negative, as far as this process knows.
   cl_int status() const;
   bool ended() const { return status() <= CL_COMPLETE; }
-  // Like status(), but asks the server once, for a moment at most, and processes what has arrived. Waits for the
-  // event's end only if a blocking write has returned that comes later or is this command.
+  // Like status(), but asks the server once, for a moment at most, and processes what has arrived. Never waits for
+  // the event's end.
   cl_int poll_status();
   // Blocks until it has ended; returns the final status.
   cl_int wait();
