@@ -150,7 +150,7 @@ cl.enqueue_migrate_mem_objects(other, [buffer]).wait()
 
 
 def test_what_goes_from_server_to_server_shows_a_bar_that_grows(run_program):
-    alone = {"REMOTECL_SHARED_MEMORY": "off"}
+    alone = {"REMOTECL_SHARED_MEMORY": "off", "REMOTECL_COMPRESSION": "off"}
     with (
         remotecl.Server(environment=alone) as one,
         remotecl.Server(environment=alone) as other,
