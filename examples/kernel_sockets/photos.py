@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 SIDE = 64
 
 
+@functools.cache
 def photo(person: int, occasion: int, seed: int = 0) -> np.ndarray:
-    """A photo of a person, shape (64, 64), uint8: the same for the same numbers.
+    """A photo of a person, shape (64, 64), uint8, read-only: the same for the same numbers.
 
     Photos of one person differ in light, in the place within the picture, in expression and in noise.
     """
@@ -35,7 +38,9 @@ def photo(person: int, occasion: int, seed: int = 0) -> np.ndarray:
     hair = who.uniform(-26, -17) + who.uniform(0, 3) * np.sin(x / who.uniform(4, 9))
     picture -= who.uniform(40, 90) / (1 + np.exp(y - hair))
     light = when.uniform(0.85, 1.15) * (1 + when.uniform(-0.004, 0.004) * x)
-    return np.clip(picture * light + when.normal(0, 0.6, picture.shape), 0, 255).astype(np.uint8)
+    result = np.clip(picture * light + when.normal(0, 0.6, picture.shape), 0, 255).astype(np.uint8)
+    result.flags.writeable = False
+    return result
 
 
 def _skin(who: np.random.Generator, x: np.ndarray, y: np.ndarray) -> np.ndarray:
