@@ -8,7 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 seconds=$1
 shift
 targets=("$@")
-[[ ${#targets[@]} -gt 0 ]] || targets=(server_decoder client_decoder handshake shared_memory network_rings server_session client_session)
+[[ ${#targets[@]} -gt 0 ]] || mapfile -t targets < <(ls tests/fuzz/corpus)
 build=build-fuzz
 
 find_clang() {
@@ -27,7 +27,8 @@ clang=$(find_clang)
 [[ -e $build/build.ninja ]] || cmake -G Ninja -S . -B "$build" -DCMAKE_CXX_COMPILER="$clang" \
   -DCMAKE_C_COMPILER="${clang/clang++/clang}" -DREMOTECL_FUZZ=ON -DREMOTECL_SANITIZE=address -DREMOTECL_BENCH=OFF \
   -DREMOTECL_WERROR=ON
-ninja -C "$build" remotecl_fuzz_targets
+programs=("${targets[@]/#/remotecl_}")
+ninja -C "$build" "${programs[@]/%/_fuzz}"
 
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 export ASAN_OPTIONS=detect_stack_use_after_return=1
