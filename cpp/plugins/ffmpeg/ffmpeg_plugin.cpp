@@ -1,7 +1,6 @@
 // The device "remotecl FFmpeg": remotecl.read, remotecl.decode and remotecl.encode.
 #include <cstring>
 #include <exception>
-#include <map>
 #include <memory>
 #include <string>
 
@@ -9,6 +8,7 @@
 #include "plugins/ffmpeg/codec.h"
 #include "plugins/ffmpeg/video_source.h"
 #include "plugins/support/call_arguments.h"
+#include "plugins/support/open_streams.h"
 #include "plugins/support/plugin_error.h"
 #include "plugins/support/rules.h"
 #include "plugins/support/stream_name.h"
@@ -23,26 +23,10 @@ Rules& the_rules() {
   return rules;
 }
 
-// Each open since the first call that named it.
-template <class T>
-class OpenStreams {
- public:
-  T& get(const StreamName& name, auto&& make) {
-    const auto found = open_.find(name.text());
-    if (found != open_.end()) return *found->second;
-    if (open_.size() >= kStreamsMax) throw PluginError(kBroken, "a program has at most 16 streams");
-    std::unique_ptr<T> made = make();
-    return *(open_[name.text()] = std::move(made));
-  }
-
- private:
-  std::map<std::string, std::unique_ptr<T>> open_;
-};
-
 struct Codecs {
-  OpenStreams<Source> videos;
-  OpenStreams<PacketDecoder> decoders;
-  OpenStreams<PictureEncoder> encoders;
+  OpenStreams<Source> videos{kStreamsMax};
+  OpenStreams<PacketDecoder> decoders{kStreamsMax};
+  OpenStreams<PictureEncoder> encoders{kStreamsMax};
 };
 
 // A codec is named without a scheme: h264?format=rgba.
@@ -67,8 +51,8 @@ void run(Codecs& codecs, const remotecl_plugin_call& call) {
   const CallArguments arguments(call);
   if (call.kernel == kRead) {
     const StreamName name(arguments.text(0));
-    Source& video = codecs.videos.get(name, [&name] { return open_video(name, the_rules()); });
-    return arguments.report(2, 3, video.read(arguments.bytes(1)));
+    const auto open = [&name] { return open_video(name, the_rules()); };
+    return arguments.report(2, 3, read_from(codecs.videos, name, arguments.bytes(1), open));
   }
   const StreamName name = codec_name(arguments.text(0));
   const auto from = arguments.content(1, 2);

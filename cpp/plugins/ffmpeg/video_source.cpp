@@ -1,6 +1,7 @@
 #include "plugins/ffmpeg/video_source.h"
 
 #include <algorithm>
+#include <string>
 #include <thread>
 
 #include "plugins/ffmpeg/codec.h"
@@ -16,12 +17,18 @@ using libav::functions;
 using Clock = std::chrono::steady_clock;
 
 constexpr double kUsualRate = 25;
+// FFmpeg's own errors are further from 0. The system's are of the source: a camera that is unplugged gives EINVAL or
+// ENODEV, a connection ECONNRESET or ETIMEDOUT.
+constexpr int kLastSystemError = -4095;
 
 // Pictures one after another, as they are decoded. One thread.
 class VideoDecoder {
  public:
   VideoDecoder(const StreamName& name, const Rules& rules)
-      : input_(MediaInput::open(name, rules)), packet_(functions().av_packet_alloc()), rate_(name.rate()) {
+      : place_(name.scheme() + ":" + name.place()),
+        input_(MediaInput::open(name, rules)),
+        packet_(functions().av_packet_alloc()),
+        rate_(name.rate()) {
     const libav::AVCodec* codec = nullptr;
     stream_ = check(functions().av_find_best_stream(input_->context(), libav::kVideo, -1, -1, &codec, 0),
                     "looking for video in " + name.text(), kBroken);
@@ -82,13 +89,15 @@ class VideoDecoder {
       functions().avcodec_send_packet(context_.get(), nullptr);
       return;
     }
-    check(got, "reading the video", got == -110 ? kGone : kBroken);
+    if (input_->is_live() && got < 0 && got >= kLastSystemError) check(got, place_ + " is lost", kGone);
+    check(got, "reading the video", kBroken);
     int sent = 0;
     if (packet_->stream == stream_) sent = functions().avcodec_send_packet(context_.get(), packet_.get());
     functions().av_packet_unref(packet_.get());
     check(sent, "decoding", kBroken);
   }
 
+  const std::string place_;
   const std::unique_ptr<MediaInput> input_;
   const libav::PacketPointer packet_;
   libav::CodecPointer context_;

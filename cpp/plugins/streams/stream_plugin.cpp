@@ -1,13 +1,13 @@
 // The device "remotecl streams": remotecl.read and remotecl.write.
 #include <cstring>
 #include <exception>
-#include <map>
 #include <memory>
 #include <string>
 
 #include "plugins/boundary/include/remotecl/plugin.h"
 #include "plugins/streams/sources.h"
 #include "plugins/support/call_arguments.h"
+#include "plugins/support/open_streams.h"
 #include "plugins/support/plugin_error.h"
 #include "plugins/support/rules.h"
 #include "plugins/support/stream_name.h"
@@ -22,26 +22,19 @@ Rules& the_rules() {
   return rules;
 }
 
-// The streams of one program, each open since the first call that named it.
+// The streams of one program.
 class Streams {
  public:
   FrameInfo read(std::string_view text, std::span<std::byte> to) {
-    return stream(sources_, text, [](const StreamName& name) { return open(name); }).read(to);
+    const StreamName name(text);
+    return read_from(sources_, name, to, [&name] { return open(name); });
   }
   void write(std::string_view text, std::span<const std::byte> frame) {
-    stream(sinks_, text, [](const StreamName& name) { return open_sink(name, the_rules()); }).write(frame);
+    const StreamName name(text);
+    sinks_.get(name, [&name] { return open_sink(name, the_rules()); }).write(frame);
   }
 
  private:
-  template <class T>
-  static T& stream(std::map<std::string, std::unique_ptr<T>>& open, std::string_view text, auto&& make) {
-    const StreamName name(text);
-    const auto found = open.find(name.text());
-    if (found != open.end()) return *found->second;
-    if (open.size() >= kStreamsMax) throw PluginError(kBroken, "a program has at most 64 streams");
-    return *(open[name.text()] = make(name));
-  }
-
   static std::unique_ptr<Source> open(const StreamName& name) {
     const std::string& scheme = name.scheme();
     if (scheme == "file") return open_file_source(name, the_rules());
@@ -53,8 +46,8 @@ class Streams {
                       "\"" + name.text() + "\" is no source: write file:, dir:, tcp:, tcp-listen:, udp: or memory:");
   }
 
-  std::map<std::string, std::unique_ptr<Source>> sources_;
-  std::map<std::string, std::unique_ptr<Sink>> sinks_;
+  OpenStreams<Source> sources_{kStreamsMax};
+  OpenStreams<Sink> sinks_{kStreamsMax};
 };
 
 std::int32_t open(std::uint32_t, void** instance, char*) {

@@ -41,6 +41,11 @@ LiveSource::~LiveSource() {
   thread_.join();
 }
 
+bool LiveSource::is_lost() const {
+  const std::lock_guard lock(mutex_);
+  return error_ != nullptr && frames_.empty();
+}
+
 void LiveSource::run() {
   bool is_over = false;
   try {

@@ -43,6 +43,7 @@ class LiveSource : public Source {
 
   LiveSource(Receive receive, bool keeps_newest, std::size_t depth, std::chrono::milliseconds patience);
   ~LiveSource() override;
+  bool is_lost() const override;
 
  protected:
   std::optional<FrameInfo> find() override;
@@ -56,7 +57,7 @@ class LiveSource : public Source {
   const bool keeps_newest_;
   const std::size_t depth_;
   const std::chrono::milliseconds patience_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Frame> frames_;
   Frame found_;  // its reader's

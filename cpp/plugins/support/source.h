@@ -25,6 +25,8 @@ class Source {
   // Puts the next frame into `to`. If it is larger, throws PluginError, and the frame stays the next one. At the end
   // of the stream the information says so.
   FrameInfo read(std::span<std::byte> to);
+  // Nothing will come any more, because of an error that read() has thrown.
+  virtual bool is_lost() const { return false; }
 
  protected:
   // Goes to the next frame, of which the size is known then. Nothing: the stream has ended. Throws PluginError.

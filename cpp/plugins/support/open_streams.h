@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "plugins/support/plugin_error.h"
+#include "plugins/support/source.h"
+#include "plugins/support/stream_name.h"
+
+namespace remotecl::plugins {
+
+// The streams of one program, each open since the first call that named it. One thread.
+template <class T>
+class OpenStreams {
+ public:
+  explicit OpenStreams(std::size_t most) : most_(most) {}
+
+  T& get(const StreamName& name, auto&& make) {
+    const auto found = open_.find(name.text());
+    if (found != open_.end()) return *found->second;
+    if (open_.size() >= most_) {
+      throw PluginError(kBroken, "a program has at most " + std::to_string(most_) + " streams");
+    }
+    std::unique_ptr<T> made = make();
+    return *(open_[name.text()] = std::move(made));
+  }
+  void close(const StreamName& name) { open_.erase(name.text()); }
+
+ private:
+  const std::size_t most_;
+  std::map<std::string, std::unique_ptr<T>> open_;
+};
+
+// A source's next frame. A source that is lost is closed, so the next call opens it anew: the camera may have been
+// plugged in again.
+FrameInfo read_from(OpenStreams<Source>& sources, const StreamName& name, std::span<std::byte> to, auto&& make) {
+  Source& source = sources.get(name, make);
+  try {
+    return source.read(to);
+  } catch (const PluginError&) {
+    if (source.is_lost()) sources.close(name);
+    throw;
+  }
+}
+
+}  // namespace remotecl::plugins
