@@ -18,7 +18,7 @@ CXX_FILES := $(shell find cpp tests python/src -name '*.h' -o -name '*.cpp')
 # comes from ccache, if ccache is told not to look at the folder's name.
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: help setup build package wheel docs demo test bench performance training instructions faults soak many-servers namespaces rdma rdma-short rdma-faults asan tsan browser frameworks fuzz check-all format lint clean distclean
+.PHONY: help setup build package wheel docs demo test bench performance training instructions faults soak many-servers namespaces rdma rdma-short rdma-faults camera asan tsan browser frameworks fuzz check-all format lint clean distclean
 
 help:
 	@echo "demo       a real job on two daemons over loopback, checked; installs only what that needs"
@@ -36,10 +36,11 @@ help:
 	@echo "rdma       RDMA in a small virtual machine with Soft-RoCE; no hardware is needed"
 	@echo "rdma-short  the short part of it"
 	@echo "rdma-faults  300 losses of RDMA there, under a workload that is checked"
+	@echo "camera     a V4L2 camera and its unplugging, in that machine"
 	@echo "instructions  what a kernel launch costs, counted by valgrind; fails when it has grown"
 	@echo "browser    a session and the notebooks in JupyterLab and Chromium, with screenshots in build/browser, and at a prompt"
 	@echo "frameworks tinygrad and OpenCV, unmodified, on servers; skipped where pip cannot install them"
-	@echo "check-all  lint, test, browser, frameworks, docs, instructions, faults, soak, many-servers, namespaces, rdma, rdma-faults, asan and tsan"
+	@echo "check-all  lint, test, browser, frameworks, docs, instructions, faults, soak, many-servers, namespaces, rdma, rdma-faults, camera, asan and tsan"
 	@echo "setup      only install what is missing; build, package: only build"
 	@echo "wheel      a wheel in dist, repaired and checked; PYTHON=python3.x for another Python"
 	@echo "docs       the documentation as HTML in build-docs; warnings are errors"
@@ -132,6 +133,12 @@ rdma-faults: setup
 	@$(call built,$(RDMA_TARGETS) remotecl_random_commands_tests remotecl_kill_tests)
 	RDMA_GUEST_SECONDS=3600 scripts/rdma-guest.sh scripts/rdma-faults.sh build 240 20 100 40
 
+# The guest of `make rdma`, whose kernel has a camera: vivid, which makes its own pictures.
+camera: package
+	@$(call built,remotecl_fake_driver)
+	OCL_ICD_VENDORS=$(CURDIR)/build/lib/libremotecl_fake_driver.so scripts/rdma-guest.sh bash -c \
+	  'modprobe --dirname build/rdma-guest/kernel vivid && $(PYTHON) -m pytest -p no:cacheprovider -m camera'
+
 faults: build
 	REMOTECL_TEST_FAULTS=1000 build/bin/remotecl_random_commands_tests --gtest_filter='Faults*'
 	REMOTECL_TEST_TLS=1 REMOTECL_TEST_FAULTS=1000 build/bin/remotecl_random_commands_tests --gtest_filter='Faults*'
@@ -168,7 +175,7 @@ frameworks: package
 	  echo "frameworks: pip could not install all of tests/frameworks/requirements.txt; what is missing is skipped" >&2
 	$(PYTHON) -m pytest tests/frameworks
 
-check-all: lint test browser frameworks docs instructions faults soak many-servers namespaces rdma rdma-faults asan tsan
+check-all: lint test browser frameworks docs instructions faults soak many-servers namespaces rdma rdma-faults camera asan tsan
 
 format: $(VENV)/.lint-stamp
 	clang-format -i $(CXX_FILES)
