@@ -98,6 +98,14 @@ def streams(server):
     return Streams(server)
 
 
+def test_a_server_that_python_starts(folder):
+    with remotecl.Server(streams=[f"read:{folder}/in"]) as server, remotecl.connect(server.address) as connection:
+        streams = Streams(connection)
+        assert streams.read_frame(f"file:{folder}/in/records?records=100")[0] == bytes(100)
+        why = streams.fails(f"file:{folder}/secret/key", cl.status_code.INVALID_OPERATION)
+        assert "--plugin-allow read:FOLDER" in why
+
+
 def test_records_of_a_file(streams, folder):
     name = f"file:{folder}/in/records?records=100"
     for number in range(50):

@@ -67,6 +67,8 @@ class Server(Stoppable):
         kernel_connect: where kernels' sockets may be connected to (`Network`), as ``kernel-connect`` of the limits says
             it: ``["10.0.0.0/8:*", "db.example:11211"]``. None, with `kernel_bind`: kernels have no sockets.
         kernel_bind: what they may be bound to: ``["127.0.0.1:7000-7999"]``.
+        streams: what sources, decoders and sinks may open, as ``--plugin-allow`` says it:
+            ``["read:/data", "camera:/dev/video0"]``. None: the daemon has no such devices.
         startup_timeout_s: seconds that it may take until the daemon listens.
 
     Raises:
@@ -90,6 +92,7 @@ class Server(Stoppable):
         isolate: bool | None = None,
         kernel_connect: Sequence[str] | None = None,
         kernel_bind: Sequence[str] | None = None,
+        streams: Sequence[str] | None = None,
         startup_timeout_s: float = 30.0,
     ) -> None:
         options: list[str] = []
@@ -110,6 +113,8 @@ class Server(Stoppable):
                 f"session.kernel-connect={json.dumps(list(kernel_connect or ()))}",
             ]
             options += ["--limit", f"session.kernel-bind={json.dumps(list(kernel_bind or ()))}"]
+        if streams is not None:
+            options += ["--streams", *(word for rule in streams for word in ("--plugin-allow", rule))]
         self._launch(listen, devices, environment, options)
         self._await_ready(time.monotonic() + startup_timeout_s)
 
