@@ -16,7 +16,7 @@ print("progress is", "on" if remotecl.progress() else "off")
 connection = remotecl.connect({address!r})
 queue = cl.CommandQueue(connection.context())
 buffer = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, {size})
-cl.enqueue_copy(queue, buffer, np.zeros({size}, np.uint8))
+cl.enqueue_copy(queue, buffer, np.random.default_rng(1).integers(0, 256, {size}, np.uint8))  # not compressed
 queue.finish()
 """
 
