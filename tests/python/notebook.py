@@ -47,6 +47,6 @@ def execute(
     """
     resources = {"metadata": {"path": str(folder)}} if folder else {}
     seen = [] if displayed is None else displayed
-    client = _Client(notebook, timeout=120, allow_errors=True, resources=resources, displayed=seen)
+    client = _Client(notebook, timeout=300, allow_errors=True, resources=resources, displayed=seen)
     client.execute(env={**CLEAN_ENVIRONMENT, **(environment or {})})
     return list(notebook.cells)

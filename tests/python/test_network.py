@@ -120,7 +120,7 @@ def test_an_interrupt_can_end_a_kernel(server):
         program.send_signal(signal.SIGINT)
         output, errors = program.communicate(timeout=PROGRAM_TIMEOUT_S)
     assert program.returncode == 0, errors
-    assert float(output.split()[-1]) < 1
+    assert float(output.split()[-1]) < 5  # less than 1, where nothing else keeps the machine busy
     assert has_ended(server, 5)
 
 
