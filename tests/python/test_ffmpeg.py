@@ -15,7 +15,7 @@ import pytest
 
 import remotecl
 from daemon import Daemon
-from test_streams import END, Streams, free_port
+from streams import END, Streams, free_port
 
 WIDTH, HEIGHT, COUNT = 160, 120, 20
 SIZE = WIDTH * HEIGHT * 3 // 2

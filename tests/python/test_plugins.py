@@ -11,43 +11,10 @@ import pytest
 
 import remotecl
 from daemon import Daemon
+from streams import Program
 
 PLUGIN = Path(__file__).parents[2] / "build" / "lib" / "libremotecl_fake_plugin.so"
 LARGE = 1 << 20  # more than is copied
-
-
-class Program:
-    """A program of built-in kernels on one device, with a queue of its own."""
-
-    def __init__(self, device, kernels, properties=0, context=None):
-        self.context = context or cl.Context([device])
-        # PyOpenCL would put colons between the names of a list.
-        self.program = cl.create_program_with_built_in_kernels(
-            self.context, [device], ";".join([*kernels, "remotecl.error"])
-        )
-        self.queue = cl.CommandQueue(self.context, device, properties=properties)
-        self.kernels = {name: cl.Kernel(self.program, name) for name in [*kernels, "remotecl.error"]}
-
-    def call(self, name, *arguments, wait_for=None):
-        kernel = self.kernels[name]
-        kernel.set_args(*arguments)
-        return cl.enqueue_nd_range_kernel(self.queue, kernel, (1,), None, wait_for=wait_for)
-
-    def buffer(self, size, data=None):
-        flags = cl.mem_flags.READ_WRITE
-        if data is None:
-            return cl.Buffer(self.context, flags, size)
-        return cl.Buffer(self.context, flags | cl.mem_flags.COPY_HOST_PTR, hostbuf=data)
-
-    def read(self, buffer, dtype=np.int32, count=None):
-        array = np.empty(buffer.size // np.dtype(dtype).itemsize if count is None else count, dtype)
-        cl.enqueue_copy(self.queue, array, buffer)
-        return array
-
-    def error(self):
-        text = self.buffer(600)
-        self.call("remotecl.error", text)
-        return bytes(self.read(text, np.uint8)).split(b"\0")[0].decode()
 
 
 def fake_devices(connection):

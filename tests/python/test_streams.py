@@ -14,51 +14,7 @@ import pytest
 
 import remotecl
 from daemon import Daemon
-from test_plugins import Program
-
-FRAME = 4096
-END = 1
-
-
-def free_port(kind):
-    with socket.socket(socket.AF_INET, kind) as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
-class Streams(Program):
-    """A program on the device of streams; each has streams of its own."""
-
-    def __init__(self, connection, name="remotecl streams", kernels=("remotecl.read", "remotecl.write"), context=None):
-        device = next(
-            one for one in remotecl.devices() if one.name == name and remotecl.server_of(one) in connection.servers
-        )
-        super().__init__(device, kernels, context=context)
-
-    def text(self, name):
-        return self.buffer(0, np.frombuffer(name.encode() + b"\0", np.uint8))
-
-    def start_read(self, name, frame, size=None, info=None):
-        return self.call("remotecl.read", self.text(name), frame, size, info)
-
-    def read_frame(self, name, room=FRAME):
-        """The bytes of the next frame, and what is said of it."""
-        frame, size, info = self.buffer(room), self.buffer(8), self.buffer(64)
-        self.start_read(name, frame, size, info).wait()
-        count = int(self.read(size, np.uint64)[0])
-        return bytes(self.read(frame, np.uint8))[:count], self.read(info, np.uint64).tolist()
-
-    def write_frame(self, name, data):
-        frame = self.buffer(0, np.frombuffer(data, np.uint8))
-        size = self.buffer(0, np.array([len(data)], np.uint64))
-        self.call("remotecl.write", self.text(name), frame, size).wait()
-
-    def fails(self, name, code, room=FRAME):
-        event = self.start_read(name, self.buffer(room))
-        with pytest.raises(cl.Error):
-            event.wait()
-        assert event.command_execution_status == code
-        return self.error()
+from streams import END, FRAME, Streams, free_port
 
 
 @pytest.fixture(scope="module")

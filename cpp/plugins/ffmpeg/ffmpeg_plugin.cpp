@@ -1,15 +1,14 @@
 // The device "remotecl FFmpeg": remotecl.read, remotecl.decode and remotecl.encode.
 #include <cstring>
-#include <exception>
 #include <memory>
 #include <string>
 
-#include "plugins/boundary/include/remotecl/plugin.h"
 #include "plugins/ffmpeg/codec.h"
 #include "plugins/ffmpeg/video_source.h"
 #include "plugins/support/call_arguments.h"
 #include "plugins/support/open_streams.h"
 #include "plugins/support/plugin_error.h"
+#include "plugins/support/plugin_functions.h"
 #include "plugins/support/rules.h"
 #include "plugins/support/stream_name.h"
 
@@ -65,58 +64,27 @@ void run(Codecs& codecs, const remotecl_plugin_call& call) {
   }
 }
 
-std::int32_t open(std::uint32_t, void** instance, char*) {
-  *instance = new Codecs;
-  return 0;
-}
-
-void close(void* instance) { delete static_cast<Codecs*>(instance); }
-
-std::int32_t execute(void* instance, const remotecl_plugin_call* call) {
-  try {
-    run(*static_cast<Codecs*>(instance), *call);
-    return 0;
-  } catch (const PluginError& error) {
-    std::strncpy(call->why, error.what(), REMOTECL_PLUGIN_WHY_MAX);
-    return error.code();
-  } catch (const std::exception& error) {
-    std::strncpy(call->why, error.what(), REMOTECL_PLUGIN_WHY_MAX);
-    return kBroken;
-  }
-}
-
-#define ARGUMENT(name, type, kind, bytes) \
-  { sizeof(remotecl_plugin_argument), name, type, kind, bytes }
-
-constexpr remotecl_plugin_argument kReadArguments[] = {
-    ARGUMENT("source", "char*", REMOTECL_PLUGIN_INPUT, 1),
-    ARGUMENT("frame", "uchar*", REMOTECL_PLUGIN_OUTPUT, 1),
-    ARGUMENT("content_size", "ulong*", REMOTECL_PLUGIN_OUTPUT, 8),
-    ARGUMENT("info", "ulong*", REMOTECL_PLUGIN_OUTPUT, sizeof(FrameInfo)),
-};
 constexpr remotecl_plugin_argument kDecodeArguments[] = {
-    ARGUMENT("codec", "char*", REMOTECL_PLUGIN_INPUT, 1),
-    ARGUMENT("packet", "uchar*", REMOTECL_PLUGIN_INPUT, 1),
-    ARGUMENT("packet_size", "ulong*", REMOTECL_PLUGIN_INPUT, 8),
-    ARGUMENT("frame", "uchar*", REMOTECL_PLUGIN_OUTPUT, 1),
-    ARGUMENT("content_size", "ulong*", REMOTECL_PLUGIN_OUTPUT, 8),
-    ARGUMENT("info", "ulong*", REMOTECL_PLUGIN_OUTPUT, sizeof(FrameInfo)),
+    argument("codec", "char*", REMOTECL_PLUGIN_INPUT),
+    argument("packet", "uchar*", REMOTECL_PLUGIN_INPUT),
+    argument("packet_size", "ulong*", REMOTECL_PLUGIN_INPUT, sizeof(std::uint64_t)),
+    argument("frame", "uchar*", REMOTECL_PLUGIN_OUTPUT),
+    kContentSize,
+    kInfo,
 };
 constexpr remotecl_plugin_argument kEncodeArguments[] = {
-    ARGUMENT("codec", "char*", REMOTECL_PLUGIN_INPUT, 1),
-    ARGUMENT("picture", "uchar*", REMOTECL_PLUGIN_INPUT, 1),
-    ARGUMENT("picture_size", "ulong*", REMOTECL_PLUGIN_INPUT, 8),
-    ARGUMENT("packet", "uchar*", REMOTECL_PLUGIN_OUTPUT, 1),
-    ARGUMENT("content_size", "ulong*", REMOTECL_PLUGIN_OUTPUT, 8),
-    ARGUMENT("info", "ulong*", REMOTECL_PLUGIN_OUTPUT, sizeof(FrameInfo)),
+    argument("codec", "char*", REMOTECL_PLUGIN_INPUT),
+    argument("picture", "uchar*", REMOTECL_PLUGIN_INPUT),
+    argument("picture_size", "ulong*", REMOTECL_PLUGIN_INPUT, sizeof(std::uint64_t)),
+    argument("packet", "uchar*", REMOTECL_PLUGIN_OUTPUT),
+    kContentSize,
+    kInfo,
 };
-constexpr remotecl_plugin_kernel kKernels[] = {
-    {sizeof(remotecl_plugin_kernel), "remotecl.read", 4, kReadArguments},
-    {sizeof(remotecl_plugin_kernel), "remotecl.decode", 6, kDecodeArguments},
-    {sizeof(remotecl_plugin_kernel), "remotecl.encode", 6, kEncodeArguments},
-};
-constexpr remotecl_plugin_device kDevice = {sizeof kDevice, "remotecl FFmpeg", 3, kKernels};
-constexpr remotecl_plugin kPlugin = {sizeof kPlugin, REMOTECL_PLUGIN_VERSION, 1, &kDevice, open, execute, close};
+constexpr remotecl_plugin_kernel kKernels[] = {kernel("remotecl.read", kReadArguments),
+                                               kernel("remotecl.decode", kDecodeArguments),
+                                               kernel("remotecl.encode", kEncodeArguments)};
+constexpr remotecl_plugin_device kDevice = device("remotecl FFmpeg", kKernels);
+constexpr remotecl_plugin kPlugin = plugin_of<PluginFunctions<Codecs, run>>(kDevice);
 
 }  // namespace
 }  // namespace remotecl::plugins

@@ -1,14 +1,12 @@
 // The device "remotecl streams": remotecl.read and remotecl.write.
-#include <cstring>
-#include <exception>
 #include <memory>
 #include <string>
 
-#include "plugins/boundary/include/remotecl/plugin.h"
 #include "plugins/streams/sources.h"
 #include "plugins/support/call_arguments.h"
 #include "plugins/support/open_streams.h"
 #include "plugins/support/plugin_error.h"
+#include "plugins/support/plugin_functions.h"
 #include "plugins/support/rules.h"
 #include "plugins/support/stream_name.h"
 
@@ -50,13 +48,6 @@ class Streams {
   OpenStreams<Sink> sinks_{kStreamsMax};
 };
 
-std::int32_t open(std::uint32_t, void** instance, char*) {
-  *instance = new Streams;
-  return 0;
-}
-
-void close(void* instance) { delete static_cast<Streams*>(instance); }
-
 enum Kernel : std::uint32_t { kRead, kWrite };
 
 void run(Streams& streams, const remotecl_plugin_call& call) {
@@ -68,39 +59,15 @@ void run(Streams& streams, const remotecl_plugin_call& call) {
   }
 }
 
-std::int32_t execute(void* instance, const remotecl_plugin_call* call) {
-  try {
-    run(*static_cast<Streams*>(instance), *call);
-    return 0;
-  } catch (const PluginError& error) {
-    std::strncpy(call->why, error.what(), REMOTECL_PLUGIN_WHY_MAX);
-    return error.code();
-  } catch (const std::exception& error) {
-    std::strncpy(call->why, error.what(), REMOTECL_PLUGIN_WHY_MAX);
-    return kBroken;
-  }
-}
-
-#define ARGUMENT(name, type, kind, bytes) \
-  { sizeof(remotecl_plugin_argument), name, type, kind, bytes }
-
-constexpr remotecl_plugin_argument kReadArguments[] = {
-    ARGUMENT("source", "char*", REMOTECL_PLUGIN_INPUT, 1),
-    ARGUMENT("frame", "uchar*", REMOTECL_PLUGIN_OUTPUT, 1),
-    ARGUMENT("content_size", "ulong*", REMOTECL_PLUGIN_OUTPUT, 8),
-    ARGUMENT("info", "ulong*", REMOTECL_PLUGIN_OUTPUT, sizeof(FrameInfo)),
-};
 constexpr remotecl_plugin_argument kWriteArguments[] = {
-    ARGUMENT("sink", "char*", REMOTECL_PLUGIN_INPUT, 1),
-    ARGUMENT("frame", "uchar*", REMOTECL_PLUGIN_INPUT, 1),
-    ARGUMENT("content_size", "ulong*", REMOTECL_PLUGIN_INPUT, 8),
+    argument("sink", "char*", REMOTECL_PLUGIN_INPUT),
+    argument("frame", "uchar*", REMOTECL_PLUGIN_INPUT),
+    argument("content_size", "ulong*", REMOTECL_PLUGIN_INPUT, sizeof(std::uint64_t)),
 };
-constexpr remotecl_plugin_kernel kKernels[] = {
-    {sizeof(remotecl_plugin_kernel), "remotecl.read", 4, kReadArguments},
-    {sizeof(remotecl_plugin_kernel), "remotecl.write", 3, kWriteArguments},
-};
-constexpr remotecl_plugin_device kDevice = {sizeof kDevice, "remotecl streams", 2, kKernels};
-constexpr remotecl_plugin kPlugin = {sizeof kPlugin, REMOTECL_PLUGIN_VERSION, 1, &kDevice, open, execute, close};
+constexpr remotecl_plugin_kernel kKernels[] = {kernel("remotecl.read", kReadArguments),
+                                               kernel("remotecl.write", kWriteArguments)};
+constexpr remotecl_plugin_device kDevice = device("remotecl streams", kKernels);
+constexpr remotecl_plugin kPlugin = plugin_of<PluginFunctions<Streams, run>>(kDevice);
 
 }  // namespace
 }  // namespace remotecl::plugins
