@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import os
 import struct
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +11,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from attacks.conftest import Start
-from attacks.victim import MIB
+from attacks.victim import MEMORY_FACTOR, MIB
 from attacks.wire import (
     ALLOCATE_SVM,
     COMMAND_FAILED,
@@ -53,9 +52,8 @@ from attacks.wire import (
 )
 
 LIMIT = 32 * MIB
-# What the allocator, the driver, a message on its way and an estimate that is too low may add. A sanitized daemon has
-# several bytes for each.
-SLACK = 96 * MIB * int(os.environ.get("REMOTECL_TEST_MEMORY_FACTOR", "1"))
+# What the allocator, the driver, a message on its way and an estimate that is too low may add.
+SLACK = 96 * MIB * MEMORY_FACTOR
 SENT_MAX = 600 * MIB
 OUT_OF_HOST_MEMORY = -6
 ADDRESS = 0x6B00_0000_0000
