@@ -51,10 +51,11 @@ std::string setting(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-std::vector<std::string> split(const std::string& list) {
+// Colons are between the parts, or any of `separators`.
+std::vector<std::string> split(const std::string& list, const char* separators = ":") {
   std::vector<std::string> parts;
   for (std::size_t at = 0; at < list.size();) {
-    const std::size_t end = std::min(list.find(':', at), list.size());
+    const std::size_t end = std::min(list.find_first_of(separators, at), list.size());
     if (end != at) parts.push_back(list.substr(at, end - at));
     at = end + 1;
   }
@@ -138,9 +139,8 @@ std::vector<std::string> driver_paths() {
   for (fs::directory_iterator at("/etc/OpenCL/vendors", error), end; !error && at != end; at.increment(error)) {
     if (at->path().extension() == ".icd") add_registration(paths, at->path());
   }
-  for (const char* const name : {"OCL_ICD_FILENAMES", "LD_PRELOAD"}) {
-    for (const std::string& library : split(setting(name))) add_library(paths, library);
-  }
+  for (const std::string& library : split(setting("OCL_ICD_FILENAMES"))) add_library(paths, library);
+  for (const std::string& library : split(setting("LD_PRELOAD"), ": ")) add_library(paths, library);
   for (const std::string& folder : split(setting("LD_LIBRARY_PATH"))) add_folder(paths, folder);
   std::sort(paths.begin(), paths.end());
   paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
