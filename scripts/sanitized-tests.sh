@@ -40,7 +40,9 @@ ctest --test-dir "$build" --output-on-failure --no-tests=error
 # Python is not instrumented itself, so the runtime has to be loaded before it; libstdc++ too, or its exceptions
 # are not intercepted. Python leaks by design, so leaks are looked for in the C++ tests only.
 export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
-export LD_PRELOAD="$(g++ -print-file-name=$runtime) $(g++ -print-file-name=libstdc++.so.6)"
+options=$PWD/$build/lib/libsanitizer_options.so
+gcc -shared -fPIC -O1 -o "$options" tests/sanitizers/default_options.c
+export LD_PRELOAD="$options $(g++ -print-file-name=$runtime) $(g++ -print-file-name=libstdc++.so.6)"
 export PYTHONPATH=$site
 # The address sanitizer stands between a loader and dlopen(), so that drivers which a loader finds through its own RPATH
 # (those beside PyOpenCL) have to be found in another way.
