@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 import sysconfig
@@ -71,8 +72,9 @@ SHOWN = r"python3\x1b[2J\n  gpu1:10990  0000000000000000  root\x9b\u202e"
 
 
 def test_names_of_clients_write_no_lines(run_remotecl):
-    # Python finds its packages by its name.
-    environment = CLEAN_ENVIRONMENT | {"PYTHONPATH": sysconfig.get_path("purelib")}
+    # Python finds its packages by its name; those that are tested may be elsewhere.
+    places = [CLEAN_ENVIRONMENT.get("PYTHONPATH", ""), sysconfig.get_path("purelib")]
+    environment = CLEAN_ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(filter(None, places))}
     with Daemon() as daemon:
         client = subprocess.Popen(
             [FORGED, "-c", HAS_A_SESSION, daemon.address], executable=sys.executable, env=environment,
