@@ -47,6 +47,7 @@ export PYTHONPATH=$site
 # The address sanitizer stands between a loader and dlopen(), so that drivers which a loader finds through its own RPATH
 # (those beside PyOpenCL) have to be found in another way.
 export LD_LIBRARY_PATH=$site/pyopencl/.libs
+export REMOTECL_TEST_BUILD=$PWD/$build
 export REMOTECL_TEST_PROGRAM_TIMEOUT_S=600
 export REMOTECL_TEST_MEMORY_FACTOR=8  # several bytes beside each, and freed ones are kept
 setarch --addr-no-randomize "$PYTHON" -m pytest -m "not slow and not namespaces and not soak and not camera"

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,6 +21,10 @@ CLEAN_ENVIRONMENT = remotecl._loading.activation.original_environment()
 CLEAN_ENVIRONMENT.pop("REMOTECL_SERVERS", None)
 # A sanitized build is many times slower.
 PROGRAM_TIMEOUT_S = float(os.environ.get("REMOTECL_TEST_PROGRAM_TIMEOUT_S", "120"))
+SLOWNESS = PROGRAM_TIMEOUT_S / 120
+
+# Where the drivers and plugins of tests are built: instrumented like the daemon that loads them.
+BUILT = Path(os.environ.get("REMOTECL_TEST_BUILD", Path(__file__).parents[2] / "build"))
 
 RunProgram = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -1,14 +1,13 @@
 """Devices that OpenCL does not count among all devices, from a driver that has one."""
 
-from pathlib import Path
-
 import pyopencl as cl
 import pytest
 
 import remotecl
+from conftest import BUILT
 from daemon import Daemon
 
-DRIVER = Path(__file__).parents[2] / "build" / "lib" / "libremotecl_fake_driver.so"
+DRIVER = BUILT / "lib" / "libremotecl_fake_driver.so"
 
 
 @pytest.fixture(scope="module")

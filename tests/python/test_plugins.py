@@ -10,10 +10,11 @@ import pyopencl as cl
 import pytest
 
 import remotecl
+from conftest import BUILT
 from daemon import Daemon
 from streams import Program
 
-PLUGIN = Path(__file__).parents[2] / "build" / "lib" / "libremotecl_fake_plugin.so"
+PLUGIN = BUILT / "lib" / "libremotecl_fake_plugin.so"
 LARGE = 1 << 20  # more than is copied
 
 

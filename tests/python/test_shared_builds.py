@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from conftest import RunProgram
+from conftest import BUILT, RunProgram
 from daemon import WITHIN_S, Daemon
 
 # Drivers that have a binary of a program at once; PoCL has none.
-FAKE_DRIVER = Path(__file__).parents[2] / "build" / "lib" / "libremotecl_fake_driver.so"
+FAKE_DRIVER = BUILT / "lib" / "libremotecl_fake_driver.so"
 
 # Builds one program for two servers, runs it on both, and prints the results and the links.
 PROGRAM = """
