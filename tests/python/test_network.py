@@ -129,7 +129,7 @@ def test_a_killed_program_leaves_the_device_free(server):
         assert program.stdout is not None
         assert program.stdout.readline() == "ready\n"
         program.kill()
-        assert has_ended(server, 3)
+        assert has_ended(server, 3 * SLOWNESS)
 
 
 def test_the_status_says_what_a_users_kernels_have(server):
