@@ -53,4 +53,19 @@ export LD_LIBRARY_PATH=$site/pyopencl/.libs
 export REMOTECL_TEST_BUILD=$PWD/$build
 export REMOTECL_TEST_PROGRAM_TIMEOUT_S=600
 export REMOTECL_TEST_MEMORY_FACTOR=8  # several bytes beside each, and freed ones are kept
-setarch --addr-no-randomize "$PYTHON" -m pytest -m "not slow and not namespaces and not soak and not camera"
+
+# No test sees what a daemon or a session's process reports, so reports go to files.
+reports=$PWD/$build/reports
+rm -rf "$reports"
+mkdir "$reports"
+export ASAN_OPTIONS=$ASAN_OPTIONS:log_path=$reports/address
+export TSAN_OPTIONS=$TSAN_OPTIONS:log_path=$reports/thread
+export UBSAN_OPTIONS=$UBSAN_OPTIONS:log_path=$reports/undefined
+result=0
+setarch --addr-no-randomize "$PYTHON" -m pytest -m "not slow and not namespaces and not soak and not camera" || result=$?
+unset LD_PRELOAD
+if [[ -n $(ls "$reports") ]]; then
+  cat "$reports"/*
+  exit 1
+fi
+exit "$result"
