@@ -29,8 +29,8 @@ std::string servers_json() {
 }
 
 // PyOpenCL asks for platforms with the GIL held; who is connected already answers at once.
-void connect_configured() {
-  interruptibly([] { return remotecl_platform() != nullptr; });
+std::uintptr_t connect_configured() {
+  return interruptibly([] { return reinterpret_cast<std::uintptr_t>(remotecl_platform()); });
 }
 
 }  // namespace
@@ -42,8 +42,10 @@ void bind_servers(py::module_& module) {
   module.def("protocol_version", &remotecl_protocol_version, "Version of the protocol that libremotecl.so speaks.");
   module.def("connect", &connect, py::arg("servers"),
              "Connects to \"host[:port],...\"; returns an empty string, or the error as JSON.");
-  module.def("connect_configured", &connect_configured,
-             "Connects to the servers in REMOTECL_SERVERS, unless that has been tried.");
+  module.def(
+      "connect_configured", &connect_configured,
+      "Connects to the servers in REMOTECL_SERVERS, unless that has been tried; returns the platform's handle, or 0 "
+      "if no server is known.");
   module.def("disconnect", &disconnect, py::arg("server"), release_gil(),
              "Ends the connection to a server; returns an empty string, or the error as JSON.");
   module.def("expect_shutdown", &remotecl_expect_shutdown, py::arg("address"), release_gil(),

@@ -190,8 +190,12 @@ def all_devices(cl: ModuleType) -> list[pyopencl.Device]:
 
 
 def find_platform(cl: ModuleType) -> pyopencl.Platform:
-    """The platform ``remotecl`` of this process. Raises ActivationError if the loader does not list it."""
-    native().connect_configured()  # lets other threads run meanwhile
+    """The platform ``remotecl`` of this process. Raises ActivationError if no server is known.
+
+    A loader asks its drivers for platforms once, and before a server is known there is none. Its calls go through the
+    objects' own handles, so a platform that it does not list can be used all the same.
+    """
+    handle = native().connect_configured()  # lets other threads run meanwhile
     try:
         platforms = cl.get_platforms()
     except cl.Error:  # no platform at all is an error in OpenCL
@@ -199,10 +203,11 @@ def find_platform(cl: ModuleType) -> pyopencl.Platform:
     for platform in platforms:
         if platform.name == PLATFORM_NAME:
             return platform
+    if handle:
+        return cl.Platform.from_int_ptr(handle, retain=False)
     raise ActivationError(
-        "the OpenCL loader of this process does not list the platform remotecl: it has asked its drivers for "
-        "platforms before remotecl was activated, or before any server was connected. Import remotecl and call "
-        "remotecl.connect() before the first OpenCL call, or set REMOTECL_SERVERS before the program starts"
+        "this process has no platform remotecl, because it knows no server: call remotecl.connect(), or set "
+        "REMOTECL_SERVERS before the program starts"
     )
 
 
