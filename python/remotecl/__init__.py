@@ -58,6 +58,7 @@ from ._observe.status import DeviceStatus, LinkStatus, ServerStatus, SessionStat
 from ._observe.traffic import Amount, Compressed, Flow, Traffic
 from ._schedule.automatic import auto
 from ._schedule.explanation import Explanation, explain
+from ._schedule.fallback import Adaptive, AdaptiveFrame, adaptive
 from ._schedule.python_policy import Candidate, PolicyTask
 from ._schedule.split import Slice, split
 from ._tracing.event_graph import EventEdge, EventGraph, EventGraphError, EventNode, event_graph
@@ -69,6 +70,8 @@ from .errors import ActivationError, RemoteCLError, ServerStartError, ServerUnre
 
 __all__ = [
     "ActivationError",
+    "Adaptive",
+    "AdaptiveFrame",
     "Amount",
     "BufferResidency",
     "CacheStats",
@@ -129,6 +132,7 @@ __all__ = [
     "UserStatus",
     "__version__",
     "activate",
+    "adaptive",
     "auto",
     "connect",
     "devices",

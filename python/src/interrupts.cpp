@@ -39,8 +39,13 @@ std::pair<py::object, unsigned> enqueue(const py::object& function, const py::ob
                                         const py::object& options) {
   const py::tuple in_order(arguments);
   const py::dict by_name(options);
-  if (!on_main_thread()) return {function(*in_order, **by_name), 0};
   unsigned left = 0;
+  if (!on_main_thread()) {
+    remotecl_limit_waits(0);  // what earlier calls have left is no news
+    py::object result = function(*in_order, **by_name);
+    left = remotecl_limit_waits(0);
+    return {std::move(result), left};
+  }
   py::object result = call_limited(function, in_order, by_name, left);
   return {std::move(result), left};
 }

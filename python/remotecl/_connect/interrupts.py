@@ -12,6 +12,7 @@ import ctypes
 import functools
 import importlib.util
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -163,7 +164,7 @@ def _wrap_waits(cl: Any) -> None:  # noqa: ANN401  PyOpenCL
             continue
         for module in (cl._cl, cl):
             if hasattr(module, name):
-                setattr(module, name, _transfer(function, make_room))
+                setattr(module, name, _transfer(function, make_room, cl.Error))
 
 
 def _interruptible(wait: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -187,10 +188,18 @@ def _of_event(wait: Callable[[Any], None], of_transfers: type) -> Callable[[Any]
     return interruptible
 
 
-def _transfer(enqueue: Callable[..., Any], make_room: Callable[[], None]) -> Callable[..., Any]:
+def _transfer(
+    enqueue: Callable[..., Any], make_room: Callable[[], None], failure: type[Exception]
+) -> Callable[..., Any]:
     @functools.wraps(enqueue)
     def interruptible(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401
         core = _core()
+        if threading.current_thread() is not threading.main_thread():
+            result, goes_on = core.enqueue(enqueue, arguments, options)
+            if _of_thread.transfers is not None:
+                event = result[1] if isinstance(result, tuple) else result
+                _hold(event, _of_thread.transfers, bool(goes_on), failure)
+            return result
         _unended.forget_ended()
         result, left = core.enqueue(enqueue, arguments, options)
         if left:
@@ -203,6 +212,24 @@ def _transfer(enqueue: Callable[..., Any], make_room: Callable[[], None]) -> Cal
         return result
 
     return interruptible
+
+
+def release_lock_in_transfers() -> None:
+    """From now on this thread, which is not the main one, does not wait for transfers with Python's lock held.
+
+    Others do where an event of PyOpenCL's is dropped before its transfer has ended, and a server that hangs then stops
+    all threads. A blocking write of this thread waits until its command has ended, which costs it a round trip.
+    """
+    _of_thread.transfers = []
+
+
+def _hold(event: Any, transfers: list[Any], goes_on: bool, failure: type[Exception]) -> None:  # noqa: ANN401
+    """Waits for a blocking write that goes on; keeps the event of any other transfer until that has ended."""
+    if goes_on:
+        with suppress(failure):  # a later command reports it, as in PyOpenCL's destructor
+            event.wait()
+    transfers.append(event)
+    transfers[:] = [one for one in transfers if not _has_ended(one)]
 
 
 def _finish(event: Any, memory: object) -> None:  # noqa: ANN401
@@ -231,4 +258,11 @@ def _size_of(event: Any) -> int:  # noqa: ANN401
     return 0 if memory is None else memoryview(memory).nbytes
 
 
+class _OfThread(threading.local):
+    """What a thread other than the main one has."""
+
+    transfers: list[Any] | None = None  # those that go on, after `release_lock_in_transfers`
+
+
 _unended = _Unended()
+_of_thread = _OfThread()
