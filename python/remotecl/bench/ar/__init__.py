@@ -1,0 +1,1 @@
+"""`remotecl bench ar`: an animated point cloud from a video, decoded, sorted and drawn here and there."""
