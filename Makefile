@@ -18,7 +18,7 @@ CXX_FILES := $(shell find cpp tests python/src -name '*.h' -o -name '*.cpp')
 # comes from ccache, if ccache is told not to look at the folder's name.
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: help setup build package wheel docs demo test bench performance training instructions faults soak many-servers namespaces rdma rdma-short rdma-faults camera asan tsan browser frameworks fuzz check-all format lint clean distclean
+.PHONY: help setup build package wheel docs demo test bench performance training augmented-reality instructions faults soak many-servers namespaces rdma rdma-short rdma-faults camera asan tsan browser frameworks fuzz check-all format lint clean distclean
 
 help:
 	@echo "demo       a real job on two daemons over loopback, checked; installs only what that needs"
@@ -26,6 +26,7 @@ help:
 	@echo "bench      native driver, raw TCP and remotecl side by side"
 	@echo "performance  the same, written into docs/performance.md as its section SECTION"
 	@echo "training   what each optimisation of training brings, written there likewise; TRAINING has other arguments"
+	@echo "augmented-reality  a weak client and servers over three links, written there likewise; AR has other arguments"
 	@echo "asan tsan  the tests with address and undefined-behaviour, or thread sanitizer"
 	@echo "fuzz       every fuzz target for FUZZ_SECONDS (600), with sanitizers; needs clang"
 	@echo "faults     4,000 lost, stalled and corrupted connections, 6,000 socket calls that fail inside of the processes and"
@@ -101,6 +102,13 @@ training: package
 	@$(if $(TRAINING),rm -f,$(VENV)/bin/remotecl bench dnn cifar10 --batch 10 --layout images --steps 20 --json) \
 	  build/training-launches.json
 	$(PYTHON) scripts/performance_tables.py $(SECTION) build/training.json $(if $(TRAINING),,build/training-launches.json)
+
+# The same for the pipeline of streams, as root for its links.
+augmented-reality: package
+	@test -n "$(SECTION)" || { echo "SECTION is not set: make augmented-reality SECTION=NAME" >&2; exit 2; }
+	@mkdir -p build
+	@$(VENV)/bin/remotecl bench ar $(or $(AR),--link 1g,100m,20m) --json build/augmented-reality.json
+	$(PYTHON) scripts/performance_tables.py $(SECTION) build/augmented-reality.json
 
 asan: setup
 	PYTHON=$(PYTHON) scripts/sanitized-tests.sh address

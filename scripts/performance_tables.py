@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Writes a benchmark's report into docs/performance.md, between `<!-- begin: NAME -->` and `<!-- end: NAME -->`.
 
-    scripts/performance_tables.py NAME REPORT.json...  the section NAME, from what `remotecl bench --json` or
-                                                       `remotecl bench dnn --json` wrote; the machine is the first one's
+    scripts/performance_tables.py NAME REPORT.json...  the section NAME, from what `remotecl bench --json`,
+                                                       `remotecl bench dnn --json` or `remotecl bench ar --json` wrote;
+                                                       the machine is the first one's
     scripts/performance_tables.py --check              fails where a section is not in this script's format
 
-Standard library only. `make performance SECTION=NAME` measures and writes, and `make training SECTION=NAME`.
+Standard library only. `make performance SECTION=NAME` measures and writes, and so do `make training SECTION=NAME` and
+`make augmented-reality SECTION=NAME`.
 """
 
 import json
@@ -25,6 +27,12 @@ PLACES = {"native": ["ms", "gain"], "remotecl": ["ms", "gain", "target"], "far":
 TRAINING_COLUMNS = ["network", "images", "kernels", "layout", "queues", "launches", "builds"]
 TRAINING_COLUMNS += [f"{place} {what}" for place, whats in PLACES.items() for what in whats]
 TRAINING_HEAD = f"| {' | '.join(TRAINING_COLUMNS)} |\n{'|---' * len(TRAINING_COLUMNS)}|\n"
+# Of the augmented-reality pipeline: a row for each link and configuration, and one for each target.
+PIPELINE_COLUMNS = ["link", "configuration", "frames/s", "alone ms", "p50 ms", "p99 ms", "client kB", "servers kB"]
+PIPELINE_COLUMNS += ["client ms", "servers ms", "energy J"]
+PIPELINE_HEAD = f"| {' | '.join(PIPELINE_COLUMNS)} |\n{'|---' * len(PIPELINE_COLUMNS)}|\n"
+TARGET_COLUMNS = ["link", "complete, compared", "times", "target", "PoCL-R"]
+TARGET_HEAD = f"| {' | '.join(TARGET_COLUMNS)} |\n{'|---' * len(TARGET_COLUMNS)}|\n"
 NONE = "\N{EN DASH}"
 LOWER_IS_BETTER = {"us", "ms"}
 # Busier than this, in running threads a core, a machine is called loaded.
@@ -34,6 +42,8 @@ WRITTEN = re.compile(
     r"`[^`]+`, .+, driver .+\. .+, \d+ cores, load average \d+\.\d\d before the run(: \*\*a loaded machine\*\*)?\. "
     r"\d+ \w+ \d{4}, commit `[0-9a-f]{7,}`\.( Few repetitions \(`--quick`\)\.)?"
     r"(( Far: [\d.]+ Gbit/s, [\d.]+ ms each way\.)? A read of 4 bytes: (\w+ [\d.]+ us(, )?)+\.)?"
+    r"( [\d,]+ points of [\d,]+, \w+ of [\d.]+ Mbit/s, pictures of \d+ pixels square, \d+ frames on their way\."
+    r" Client: [^`]+\. Links: .+\.)?"
 )
 UNMEASURED = re.compile(r"Not measured yet: `[^`]+`\.\n")
 PASTED = re.compile(r"Pasted by hand in commit `[0-9a-f]{7,}`; the run was on \d+ \w+ \d{4}\.")
@@ -91,6 +101,34 @@ def training_figures(rows: dict, gain: str) -> list[str]:
     return cells
 
 
+def pipeline_table(report: dict) -> str:
+    """What `remotecl bench ar` wrote, and the targets of each link below it."""
+    text = PIPELINE_HEAD
+    for row in report["results"]:
+        times = [1e3 * row[name] for name in ("alone_s", "latency_p50_s", "latency_p99_s")]
+        traffic = [row[name] / 1e3 if row[name] else None for name in ("client_bytes", "peer_bytes")]
+        used = [1e3 * row["processor_s"], 1e3 * row["servers_s"] or None, row["energy_j"]]
+        figures = [number(value) for value in (row["frames_per_s"], *times, *traffic, *used)]
+        text += f"| {' | '.join([row['link'], row['configuration'], *figures])} |\n"
+    text += f"\n{TARGET_HEAD}"
+    for link, targets in report["targets"].items():
+        for target in targets:
+            verdict = f"{number(target['least'])} {'met' if target['met'] else 'missed'}"
+            cells = [link, target["name"], number(target["times"]), verdict, number(target["paper"])]
+            text += f"| {' | '.join(cells)} |\n"
+    return text
+
+
+def pipeline_facts(report: dict) -> str:
+    """What went through the pipeline of augmented reality, and over what."""
+    links = "; ".join(f"`{name}`: {words}" for name, words in report["links"].items())
+    return (
+        f"{report['points']:,} points of {report['capacity']:,}, {report['codec']} of "
+        f"{report['video_mbit_per_s']:.1f} Mbit/s, pictures of {report['pixels']} pixels square, "
+        f"{report['in_flight']} frames on their way. Client: {report['client']}. Links: {links}."
+    )
+
+
 def link_of(report: dict) -> str:
     """How far the places of training are."""
     link = f"Far: {report['gbit_per_s']:g} Gbit/s, {report['delay_ms']:g} ms each way. "
@@ -109,16 +147,21 @@ def make_section(report: dict, commit: str = "") -> str:
     device = report["native_device"] or report["remotecl_device"]
     loaded = ": **a loaded machine**" if report["load"] > QUIET * report["cores"] else ""
     day = datetime.fromisoformat(report["date"].replace("Z", "+00:00"))
-    training = "places" in report
-    commit = commit or product_commit("cpp", *(["python/remotecl/bench/dnn"] if training else []))
+    training, pipeline = "places" in report, "in_flight" in report
+    measured = "dnn" if training else "ar"
+    commit = commit or product_commit("cpp", *([f"python/remotecl/bench/{measured}"] if training or pipeline else []))
     facts = [
         f"`{device['device']}`, {device['platform']}, driver {device['driver']}.",
         f"{report['cpu']}, {report['cores']} cores, load average {report['load']:.2f} before the run{loaded}.",
         f"{day.day} {day:%B %Y}, commit `{commit}`.",
         *(["Few repetitions (`--quick`)."] if report["quick"] else []),
         *([link_of(report)] if training else []),
+        *([pipeline_facts(report)] if pipeline else []),
     ]
-    table = training_table(report) if training else HEAD + "".join(map(make_row, report["results"]))
+    if training or pipeline:
+        table = training_table(report) if training else pipeline_table(report)
+    else:
+        table = HEAD + "".join(map(make_row, report["results"]))
     return " ".join(facts) + "\n\n" + table
 
 
@@ -139,6 +182,8 @@ def row_problem(line: str, columns: list[str]) -> str:
     row = dict(zip(columns, cells, strict=True))
     if columns is COLUMNS:
         return figures_problem(row, COLUMNS[2:-1], "target", "remotecl", is_less_better=row["unit"] in LOWER_IS_BETTER)
+    if columns is PIPELINE_COLUMNS:
+        return figures_problem(row, PIPELINE_COLUMNS[2:], "", "frames/s", is_less_better=False)
     for place, whats in PLACES.items():
         figures = [f"{place} {what}" for what in whats if what != "target"]
         target = f"{place} target" if "target" in whats else ""
@@ -163,15 +208,33 @@ def figures_problem(row: dict, figures: list[str], target_name: str, measured: s
     return "has the wrong verdict" if distance and better != (verdict == "met") else ""
 
 
+def target_problems(table: str) -> list[str]:
+    """The same for the lines of targets."""
+    problems = []
+    for line in table.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) != len(TARGET_COLUMNS):
+            problems.append(f"{line}: has not one cell for each column")
+            continue
+        row = dict(zip(TARGET_COLUMNS, cells, strict=True))
+        if problem := figures_problem(row, ["times", "PoCL-R"], "target", "times", is_less_better=False):
+            problems.append(f"{cells[0]}, {cells[1]}: {problem}")
+    return problems
+
+
 def section_problems(name: str, section: str) -> list[str]:
     """Where a section is not in the format of `make_section`, or of what was pasted before there was one."""
     if UNMEASURED.fullmatch(section):
         return []
     facts, _, table = section.partition("\n\n")
     problems = []
+    if table.startswith(PIPELINE_HEAD):
+        table, _, targets = table.partition(f"\n{TARGET_HEAD}")
+        problems += [f"{name}: {problem}" for problem in target_problems(targets)]
     if not WRITTEN.fullmatch(facts) and not PASTED.fullmatch(facts):
         problems.append(f"{name}: does not begin with device, machine, date and commit")
-    head, columns = (TRAINING_HEAD, TRAINING_COLUMNS) if table.startswith(TRAINING_HEAD) else (HEAD, COLUMNS)
+    kinds = ((TRAINING_HEAD, TRAINING_COLUMNS), (PIPELINE_HEAD, PIPELINE_COLUMNS), (HEAD, COLUMNS))
+    head, columns = next((kind for kind in kinds if table.startswith(kind[0])), kinds[-1])
     if not table.startswith(head) or table == head:
         return [*problems, f"{name}: has not the table's columns, or no rows"]
     for line in table.removeprefix(head).splitlines():

@@ -15,11 +15,11 @@ from remotecl.bench import dnn
 from remotecl.bench.dnn.architectures import ALEXNET, CIFAR10_QUICK, LENET
 from remotecl.bench.dnn.data import digits, generated
 from remotecl.bench.dnn.layers import Dropout, ReLU
-from remotecl.bench.dnn.link import Link
 from remotecl.bench.dnn.machine import CACHED, COMPILED, REBUILT, Machine, Options
 from remotecl.bench.dnn.network import Network
 from remotecl.bench.dnn.replicas import Replicas
 from remotecl.bench.dnn.tensor import Shape
+from remotecl.bench.link import Link
 
 
 def network_on(device: cl.Device, architecture, images: int, options: Options | None = None) -> Network:

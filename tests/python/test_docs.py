@@ -235,6 +235,44 @@ def test_a_report_of_training_makes_a_table():
         assert TABLES["page_problems"](changed) != []
 
 
+PIPELINE_REPORT = REPORT | {
+    "client": "one core, of which it has 10 % (control group: 1 of every 10 ms)",
+    "codec": "h264",
+    "video_mbit_per_s": 3.21,
+    "points": 12_880,
+    "capacity": 98_304,
+    "pixels": 256,
+    "in_flight": 4,
+    "links": {"20m": "20 Mbit/s, 30 ms each way, 1 % of packets later, network namespaces"},
+    "targets": {
+        "20m": [
+            {"name": "frames per second of local", "times": 11.26, "least": 10.0, "paper": 19.0, "met": True},
+            {"name": "less processor time", "times": 9.5, "least": 10.0, "paper": None, "met": False},
+        ]
+    },
+    "results": [
+        {"link": "20m", "configuration": name, "frames_per_s": rate, "alone_s": 0.0715, "latency_p50_s": 0.0812}
+        | {"latency_p99_s": 0.1, "client_bytes": count, "peer_bytes": 0, "processor_s": 0.001, "servers_s": count / 1e7}
+        | {"energy_j": None}
+        for name, rate, count in (("local", 4.123, 0), ("complete", 46.43, 131_499))
+    ],
+}
+
+
+def test_the_pipelines_section_has_rows_and_targets():
+    section = TABLES["make_section"](PIPELINE_REPORT, "0123abc")
+    page = f"<!-- begin: one -->\n{section}<!-- end: one -->\n"
+    assert TABLES["page_problems"](page) == []
+    none = "\N{EN DASH}"
+    assert f"| 20m | local | 4.12 | 71.5 | 81.2 | 100 | {none} | {none} | 1.00 | {none} | {none} |\n" in section
+    assert f"| 20m | complete | 46.4 | 71.5 | 81.2 | 100 | 131 | {none} | 1.00 | 13.1 | {none} |\n" in section
+    assert "| 20m | frames per second of local | 11.3 | 10.0 met | 19.0 |\n" in section
+    assert f"| 20m | less processor time | 9.50 | 10.0 missed | {none} |\n" in section
+    for changed in (page.replace("10.0 met", "10.0 missed"), page.replace("| 46.4 |", "| 46.44 |")):
+        assert changed != page
+        assert TABLES["page_problems"](changed) != []
+
+
 def test_a_section_may_wait_for_its_machine():
     page = "<!-- begin: one -->\nNot measured yet: `make training SECTION=one`.\n<!-- end: one -->\n"
     assert TABLES["page_problems"](page) == []

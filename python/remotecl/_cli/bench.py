@@ -1,4 +1,4 @@
-"""The subcommand `remotecl bench`, with `remotecl bench haocl` and `remotecl bench dnn`."""
+"""The subcommand `remotecl bench`, with `remotecl bench haocl`, `dnn` and `ar`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ _NETWORKS = ("lenet", "cifar10", "alexnet")
 _PLACES = ("native", "remotecl", "far")
 _KERNELS = ("cached", "rebuilt", "compiled")
 _LAYOUTS = ("batched", "images")
+_CONFIGURATIONS = ("local", "remote-sort", "two-servers", "two-servers-content", "one-server", "complete")
+_LINKS = ("1g", "100m", "20m")
+_CODECS = ("h264", "hevc")
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -23,7 +26,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     bench = commands.add_parser(
         "bench",
         help="measure native driver, raw TCP and remotecl",
-        description="Measures commands and transfers; `bench haocl` measures applications, `bench dnn` training.",
+        description="Measures commands and transfers; `bench haocl` measures applications, `bench dnn` training, "
+        "`bench ar` an augmented-reality pipeline.",
     )
     add_servers(bench, "none starts daemons on loopback: one, and four for the rows that need several")
     bench.add_argument("--json", metavar="FILE", help="write the results there too")
@@ -38,9 +42,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--native-platform", metavar="NAME", help="a part of the name of the one to compare with, if not the server's"
     )
     bench.set_defaults(run=_bench)
-    kinds = bench.add_subparsers(metavar="haocl, dnn")
+    kinds = bench.add_subparsers(metavar="haocl, dnn, ar")
     _add_haocl(kinds)
     _add_dnn(kinds)
+    _add_ar(kinds)
 
 
 def _add_haocl(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -120,6 +125,50 @@ def _add_dnn(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     dnn.set_defaults(run=_dnn)
 
 
+def _add_ar(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    ar = kinds.add_parser(
+        "ar",
+        help="show a weak client an animated point cloud that servers decode, sort and draw",
+        description="Decodes a video that holds a point cloud, sorts its points for a viewer who moves, and draws "
+        "them: on a weak client alone, and with servers that take over more and more of it.",
+    )
+    ar.add_argument(
+        "--link", type=_words(_LINKS), default=[], metavar="LINK,...",
+        help="between client and servers: 1g (1 Gbit/s, 1 ms), 100m (100 Mbit/s, 5 ms) or 20m (20 Mbit/s, 30 ms, "
+        "1 %% of packets later), in network namespaces if this user is root (default: loopback)",
+    )  # fmt: skip
+    ar.add_argument(
+        "--configurations", type=_words(_CONFIGURATIONS), default=list(_CONFIGURATIONS), metavar="NAME,...",
+        help=f"{', '.join(_CONFIGURATIONS)} (default: all)",
+    )  # fmt: skip
+    ar.add_argument(
+        "--patch", type=_power_of_two, default=256, metavar="ROWS",
+        help="of each of the six sides of the point cloud, a power of two (default: 256)",
+    )  # fmt: skip
+    ar.add_argument(
+        "--pixels", type=count, default=256, metavar="N", help="rows and columns of a picture (default: 256)"
+    )
+    ar.add_argument("--frames", type=count, default=30, metavar="N", help="of the video, a loop (default: 30)")
+    ar.add_argument("--in-flight", type=count, default=4, metavar="N", help="frames on their way at once (default: 4)")
+    ar.add_argument(
+        "--seconds", type=positive, default=8.0, metavar="S", help="how long each row is measured (default: 8)"
+    )
+    ar.add_argument(
+        "--client-part", type=positive, default=0.1, metavar="PART", help="of a core, for the client (default: 0.1)"
+    )
+    ar.add_argument("--codec", choices=_CODECS, default="h264", help="of the video (default: h264)")
+    ar.add_argument("--seed", type=int, default=0, help="of the video (default: 0)")
+    ar.add_argument("--json", metavar="FILE", default=argparse.SUPPRESS, help="write the results there too")
+    ar.set_defaults(run=_ar)
+
+
+def _power_of_two(text: str) -> int:
+    number = int(text)
+    if number < 16 or number & (number - 1):
+        raise argparse.ArgumentTypeError("it must be a power of two, at least 16")
+    return number
+
+
 def _words(allowed: Sequence[str]) -> Callable[[str], list[str]]:
     """What reads several of these words, with commas between them."""
 
@@ -177,6 +226,27 @@ def _dnn(options: argparse.Namespace) -> int:
         devices=options.devices,
         delay_ms=options.delay_ms,
         gbit_per_s=options.gbit,
+        seed=options.seed,
+        json_file=options.json,
+    )
+
+
+def _ar(options: argparse.Namespace) -> int:
+    _require("configuration", options.configurations, _CONFIGURATIONS)
+    if options.servers:
+        raise RemoteCLError("`bench ar` starts its own servers, which must read its video; leave out --servers")
+    from ..bench import ar
+
+    return ar.main(
+        options.link,
+        configurations=options.configurations,
+        patch=options.patch,
+        pixels=options.pixels,
+        frames=options.frames,
+        in_flight=options.in_flight,
+        seconds=options.seconds,
+        client_part=options.client_part,
+        codec=options.codec,
         seed=options.seed,
         json_file=options.json,
     )

@@ -1,4 +1,4 @@
-"""`remotecl bench`: what commands and transfers cost (`measure`), applications (`haocl`), and training (`dnn`)."""
+"""`remotecl bench`: commands and transfers (`measure`), applications (`haocl`), training (`dnn`), streams (`ar`)."""
 
 from .program import BenchRow, measure, run
 

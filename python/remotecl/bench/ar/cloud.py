@@ -29,6 +29,7 @@ BLOCK = 4
 
 Floats = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
+_Patch = tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ class Figure:
         axis: int,
         side: int,
         size: int,
-    ) -> tuple[Floats, NDArray[np.bool_], Floats]:
+    ) -> _Patch:
         """Luma of depth, occupancy and RGB of the points that are nearest to one side, and face it."""
         centres, radii, rotations = ellipsoids
         ticks = (np.arange(size) + 0.5) / size * 2 - 1
@@ -131,24 +132,27 @@ class Figure:
         faces = np.zeros((size, size), bool)
         colours = np.zeros((size, size, 3))
         for number, (centre, radius, rotation) in enumerate(zip(centres, radii, rotations, strict=True)):
+            reach = np.sqrt(((rotation * radius) ** 2).sum(1))
+            box = tuple(
+                slice(*np.searchsorted(ticks, (centre[one] - reach[one], centre[one] + reach[one]))) for one in (v, u)
+            )
             # In the space in which the ellipsoid is a sphere.
             to_sphere = (rotation / radius).T
-            start = np.zeros((size, size, 3))
-            start[..., u], start[..., v] = ticks[None, :], ticks[:, None]
+            start = np.zeros((*nearest[box].shape, 3))
+            start[..., u], start[..., v] = ticks[None, box[1]], ticks[box[0], None]
             start = (start - centre) @ to_sphere.T
             along = to_sphere[:, axis]
             a, b, c = along @ along, start @ along, (start * start).sum(-1) - 1
             root = b * b - a * c
             hit = side * (-b + side * np.sqrt(np.maximum(root, 0))) / a
-            is_nearer = (root > 0) & (hit > nearest) & (np.abs(hit) < 1)
+            is_nearer = (root > 0) & (hit > nearest[box]) & (np.abs(hit) < 1)
             on_sphere = start + (side * hit)[..., None] * along
             normal = np.abs(on_sphere @ to_sphere)
-            # Equal parts of the normal would belong to two patches, but for one of them.
             is_facing = normal[..., axis] >= normal.max(-1)
             stripes = 0.75 + 0.25 * np.sin(self._stripes[number] * on_sphere[..., 1])
-            nearest = np.where(is_nearer, hit, nearest)
-            faces = np.where(is_nearer, is_facing, faces)
-            colours = np.where(is_nearer[..., None], self._colours[number] * stripes[..., None], colours)
+            nearest[box] = np.where(is_nearer, hit, nearest[box])
+            faces[box] = np.where(is_nearer, is_facing, faces[box])
+            colours[box] = np.where(is_nearer[..., None], self._colours[number] * stripes[..., None], colours[box])
         blocks = (faces & np.isfinite(nearest)).reshape(size // 2, 2, size // 2, 2).all((1, 3))
         is_occupied = blocks.repeat(2, 0).repeat(2, 1)
         depth = DEPTH_LOW + DEPTH_STEPS * (side * np.where(is_occupied, nearest, 0) + 1) / 2
@@ -201,7 +205,7 @@ def _continued(values: NDArray[np.float64], is_known: NDArray[np.bool_]) -> NDAr
     return np.where(is_known[..., None], values, coarse.repeat(2, 0).repeat(2, 1))
 
 
-def _atlases(patches: list[tuple[Floats, NDArray[np.bool_], Floats]]) -> tuple[Bytes, NDArray[np.bool_], Floats]:
+def _atlases(patches: list[_Patch]) -> tuple[Bytes, NDArray[np.bool_], Floats]:
     """Three atlases of the patches: depth, occupancy and RGB."""
 
     def joined(which: int) -> NDArray[np.float64]:

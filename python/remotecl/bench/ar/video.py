@@ -65,7 +65,8 @@ def encode(
     to_file = ("-c:v", encoder, *options, "-pix_fmt", "yuv420p", "-g", "100000", "-b:v", str(bitrate), str(file))
     _run([*raw, "-i", "pipe:0", *to_file], b"".join(picture.tobytes() for picture in pictures))
     # Of a file, ffmpeg can play a loop; of a raw stream, it can mark where pictures begin.
-    marked = ("-c", "copy", "-bsf:v", f"{codec}_metadata=aud=insert", "-f", codec, "pipe:1")
+    filters = f"{codec}_mp4toannexb,{codec}_metadata=aud=insert"
+    marked = ("-c", "copy", "-bsf:v", filters, "-f", codec, "pipe:1")
     stream = _run(["-i", str(file), *marked])
     packets.write_bytes(b"".join(struct.pack("<I", len(one)) + one for one in split(stream, codec)))
     return file, packets
@@ -109,7 +110,7 @@ class Decoder:
     """
 
     def __init__(self, file: Path, byte_count: int) -> None:
-        command = [ffmpeg_path(), "-v", "error", "-threads", "1", "-stream_loop", "-1", "-i", str(file)]
+        command = [ffmpeg_path(), "-v", "fatal", "-threads", "1", "-stream_loop", "-1", "-i", str(file)]
         command += ["-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt", "nv12", "pipe:1"]
         self._byte_count = byte_count
         self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
@@ -139,6 +140,7 @@ class Decoder:
 
     def close(self) -> None:
         """Ends it."""
+        # Without a word of its output, which nobody takes any more.
         self._process.kill()
         self._process.wait()
         if self._process.stdout:

@@ -16,8 +16,8 @@ from ..._clusters.cluster import LocalCluster
 from ..._connect.connection import connect
 from ..._observe.inspect import native_platform_of, server_of
 from ...errors import RemoteCLError
+from ..link import Link
 from ..native import native_device
-from .link import Link
 
 NATIVE, REMOTE, FAR = PLACES = ("native", "remotecl", "far")
 _ROUND_TRIPS = 20

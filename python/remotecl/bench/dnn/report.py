@@ -146,7 +146,7 @@ class Report:
         """Everything, as JSON. What is said of the machine has the names of `remotecl bench --json`."""
         content: dict[str, Any] = {
             "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-            "cpu": _cpu_model(),
+            "cpu": cpu_model(),
             "cores": len(os.sched_getaffinity(0)),
             "load": self.load,
             "quick": False,
@@ -194,7 +194,8 @@ def _differences(one: Options, other: Options) -> int:
     return sum(ours != theirs for ours, theirs in zip(astuple(one), astuple(other), strict=True))
 
 
-def _cpu_model() -> str:
+def cpu_model() -> str:
+    """The name of this machine's processor."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.is_file() else []
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
