@@ -17,6 +17,7 @@ DeviceId Cluster::add(const Device& device) {
   added.speed = device.speed > 0 ? checked(device.speed) : 1;
   added.watts = checked(device.watts);
   added.price_per_s = checked(device.price_per_s);
+  added.group = groups_.add(added);
   paces_.push_back(added.pace());
   present_.add(id);
   if (by_server_.size() <= device.server) by_server_.resize(device.server + 1);

@@ -6,6 +6,7 @@
 
 #include "runtime/base/index_set.h"
 #include "runtime/schedule/device.h"
+#include "runtime/schedule/device_groups.h"
 #include "runtime/schedule/device_words.h"
 #include "runtime/schedule/network.h"
 
@@ -18,7 +19,7 @@ class Cluster {
   // A device may be lost, and return.
   void set_present(DeviceId device, bool present);
 
-  std::size_t size() const { return devices_.size(); }  // lost ones, too
+  std::size_t size() const { return paces_.size(); }  // lost ones, too
   const Device& operator[](DeviceId device) const { return devices_[device]; }
   const Pace& pace(DeviceId device) const { return paces_[device]; }
   DeviceWords present() const { return present_.words(); }
@@ -26,6 +27,7 @@ class Cluster {
   std::span<const DeviceId> devices_of(ServerId server) const {
     return server < by_server_.size() ? by_server_[server] : std::span<const DeviceId>();
   }
+  const DeviceGroups& groups() const { return groups_; }
   double speed_max() const { return speed_max_; }
   std::uint64_t memory_min() const { return memory_min_; }
 
@@ -35,6 +37,7 @@ class Cluster {
  private:
   std::vector<Device> devices_;
   std::vector<Pace> paces_;  // by device
+  DeviceGroups groups_;
   IndexSet present_, builders_;
   std::vector<std::vector<DeviceId>> by_server_;
   double speed_max_ = 0;

@@ -18,6 +18,7 @@ struct Pace {
 // What is known of a device before anything has run on it.
 struct Device {
   ServerId server = kClient;
+  GroupId group = 0;  // Cluster says it
   DeviceType type = DeviceType::kOther;
   // Whether it compiles kernels. If not, it runs only those that it was given as binaries, as FPGAs do.
   bool builds = true;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "runtime/schedule/ids.h"
+#include "runtime/schedule/load_bounds.h"
 
 namespace remotecl::schedule {
 
@@ -39,6 +40,8 @@ class DeviceQueue {
   Seconds backlog(Time now) const;
   // When a new task could begin that needs no data.
   Time free_at(Time now) const { return end(now, now, 0); }
+  // Of end(), until the next change. Our backlog passes no faster than time, so what it was is a bound later, too.
+  LoadBound bound() const;
   // When a new task would end that takes `seconds` and cannot begin before `earliest`.
   Time end(Time now, Time earliest, Seconds seconds) const;
 

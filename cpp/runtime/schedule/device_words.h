@@ -16,6 +16,12 @@ inline bool contains(DeviceWords words, DeviceId device) {
   return device / 64 < words.size() && (words[device / 64] >> device % 64 & 1) != 0;
 }
 
+inline std::size_t device_count(DeviceWords words) {
+  std::size_t count = 0;
+  for (const std::uint64_t word : words) count += static_cast<std::size_t>(std::popcount(word));
+  return count;
+}
+
 // Calls f(device) for each device, in order, while it returns true.
 template <class F>
 void for_each_device_while(DeviceWords words, F&& f) {

@@ -1,6 +1,7 @@
 #include "runtime/schedule/earliest_finish.h"
 
 #include "runtime/schedule/best_two.h"
+#include "runtime/schedule/earliest_of_many.h"
 
 namespace remotecl::schedule {
 
@@ -11,6 +12,7 @@ Choice EarliestFinish::choose(const Situation& situation) {
   if (holder != kNoDevice && situation.is_candidate(holder)) {
     best.offer(holder, situation.finish(holder, situation.runtime(holder).seconds));
   }
+  if (situation.cluster.size() >= kManyDevices) return earliest_of_many(situation, best);
   situation.for_each_candidate([&](DeviceId device) {
     // From cheap bounds to the exact time, which few devices reach.
     const Seconds seconds = situation.runtime(device).seconds;

@@ -24,8 +24,10 @@ class Exploration {
   // What to multiply the prediction for a device with that has not been measured.
   double factor(DeviceId device) const {
     if (trials_[device] > 0) return kCaution;
-    return spent() < spent_max() ? kOptimism : 1;
+    return factor_min();
   }
+  // No less than that for any device.
+  double factor_min() const { return spent() < spent_max() ? kOptimism : 1; }
 
   void begin_trial(DeviceId device, Seconds expected);
   // `excess`: how much longer it ran than it would have on the fastest device.

@@ -1,5 +1,6 @@
 #include "runtime/schedule/inputs.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace remotecl::schedule {
@@ -33,9 +34,14 @@ void Inputs::find(std::span<const Access> accesses, const Residency& residency) 
       inputs_.pop_back();
       continue;
     }
+    if (input.source_count == kSourcesMax) add_holders(input);
     bytes_ += input.bytes;
     least_to_send_ += least;
   }
+}
+
+void Inputs::add_holders(const Input& input) {
+  for (std::size_t at = 0; at < std::min(near_.size(), input.holders.size()); ++at) near_[at] |= input.holders[at];
 }
 
 Seconds Inputs::add_source(Input& input, ServerId server) {

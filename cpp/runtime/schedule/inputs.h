@@ -29,9 +29,13 @@ class Inputs {
   Seconds transfer(DeviceId device) const { return missing(device).seconds; }
   // No more than that, at a fraction of the cost: what the sources could send at best, or the device receive.
   Seconds least_transfer(DeviceId device) const {
-    if (inputs_.empty() || (near_[device / 64] >> device % 64 & 1) != 0) return 0;
+    if (inputs_.empty() || is_near(device)) return 0;
     return std::max(least_to_send_, cluster_.network().least_seconds(cluster_[device].server, bytes_));
   }
+  // Of any device that is not near the data: which neither holds some of it, nor is on a server that sends some.
+  Seconds least_transfer_of_far() const { return least_to_send_; }
+  DeviceWords near() const { return near_; }
+  bool is_near(DeviceId device) const { return (near_[device / 64] >> device % 64 & 1) != 0; }
   // A device that holds the largest segment, if any.
   DeviceId first_holder() const { return first_holder_; }
 
@@ -48,11 +52,13 @@ class Inputs {
 
   // Returns no more than the input takes from there to any other server, the first time.
   Seconds add_source(Input& input, ServerId server);
+  // Holders lack nothing, even if there are more than are looked at.
+  void add_holders(const Input& input);
 
   const Cluster& cluster_;
   std::vector<Segment> segments_;
   std::vector<Input> inputs_;
-  std::vector<std::uint64_t> near_;  // the devices of all sources' servers
+  std::vector<std::uint64_t> near_;  // the devices of all sources' servers, and all holders
   double bytes_ = 0;                 // of all inputs
   Seconds least_to_send_ = 0;
   DeviceId first_holder_ = kNoDevice;

@@ -25,6 +25,8 @@ Scheduler::Scheduler(std::unique_ptr<Policy> policy, const Residency& residency,
 DeviceId Scheduler::add_device(const Device& device) {
   const DeviceId id = cluster_.add(device);
   queues_.emplace_back(weight_);
+  bounds_.reserve(cluster_.groups());
+  for (DeviceId each = cluster_.size() == kManyDevices ? 0 : id; each <= id; ++each) changed(each);
   service_times_.emplace_back();
   watched_at_.push_back(-kWatchPeriod);
   able_.resize(cluster_.present().size());
@@ -50,6 +52,7 @@ Placement Scheduler::place(const Task& task, Time now) {
                             .kernel = kernel,
                             .cluster = cluster_,
                             .queues = queues_,
+                            .bounds = bounds_,
                             .inputs = inputs_,
                             .able = able(kernel),
                             .bytes = memory_of(task),
@@ -100,6 +103,7 @@ void Scheduler::begin(Placement& placement, const Task& task, const Situation& s
   if (placement.is_sample) watched_at = placement.now;
   const auto position =
       queue.push(placement.now, situation.ready + estimate.transfer, estimate.seconds, placement.is_sample);
+  changed(placement.device);
   const Seconds trial = estimate.measured ? 0 : estimate.seconds;
   if (trial > 0) kernels_[task.kernel]->exploration.begin_trial(placement.device, trial);
   placement.ticket = in_flight_.add(
@@ -131,10 +135,12 @@ void Scheduler::passed(Ticket ticket, Time now) {
   TaskInFlight* const task = in_flight_.find(ticket);
   if (task == nullptr || std::exchange(task->has_passed, true)) return;
   queues_[task->device].pop(task->position, now);
+  changed(task->device);
 }
 
 void Scheduler::ended(const TaskInFlight& task, Seconds seconds, Time end) {
   if (!task.has_passed) queues_[task.device].pop(task.position, end);
+  changed(task.device);
   learn(task, seconds);
   const bool is_surprise = seconds > 2 * task.expected || 2 * seconds < task.expected;
   if (seconds > 0 && is_surprise) {
@@ -164,6 +170,7 @@ void Scheduler::replan(const TaskInFlight& like) {
     task->position += moved;
   }
   queue.move_last(moved);
+  changed(like.device);
 }
 
 void Scheduler::learn(const TaskInFlight& task, Seconds seconds) {
@@ -187,6 +194,7 @@ void Scheduler::failed(Ticket ticket) {
   const auto task = take(ticket);
   if (!task) return;
   if (!task->has_passed) queues_[task->device].drop(task->expected);
+  changed(task->device);
   if (task->trial > 0) kernels_[task->kernel]->exploration.end_trial(task->device, task->trial, 0);
 }
 

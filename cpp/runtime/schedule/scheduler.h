@@ -40,7 +40,10 @@ class Scheduler {
   void set_policy(std::unique_ptr<Policy> policy) { policy_ = std::move(policy); }
 
   // What a server reports of its device's other users.
-  void report(DeviceId device, const OthersLoad& others, Time now) { queues_[device].report(others, now); }
+  void report(DeviceId device, const OthersLoad& others, Time now) {
+    queues_[device].report(others, now);
+    changed(device);
+  }
 
   Placement place(const Task& task, Time now);
   // Null if it has ended. Valid until the next call.
@@ -67,6 +70,10 @@ class Scheduler {
   // Returns a copy of it, if there is such a task, and removes it.
   std::optional<TaskInFlight> take(Ticket ticket);
   void ended(const TaskInFlight& task, Seconds seconds, Time end);
+  // A device's queue has changed. Of few devices nobody asks for bounds.
+  void changed(DeviceId device) {
+    if (cluster_.size() >= kManyDevices) bounds_.set(cluster_.groups(), device, queues_[device].bound());
+  }
   // Those like it that wait on its device will probably take as long as it has.
   void replan(const TaskInFlight& like);
   void learn(const TaskInFlight& task, Seconds seconds);
@@ -76,6 +83,7 @@ class Scheduler {
   std::unique_ptr<Policy> policy_;
   Cluster cluster_;
   std::vector<DeviceQueue> queues_;               // by device
+  LoadBounds bounds_;                             // of queues_
   std::vector<ServiceTime> service_times_;        // by device
   std::vector<Time> watched_at_;                  // by device, when a task was watched last
   std::vector<std::unique_ptr<Kernel>> kernels_;  // stay where they are

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/schedule/device.h"
+
+namespace remotecl::schedule {
+
+// Devices of one type whose speeds differ by a tenth at most, so that a kernel takes about as long on each. What is
+// known of the whole group spares a decision most of its devices.
+class DeviceGroups {
+ public:
+  // Small enough that the best of a group says much of each, and large enough that groups are few.
+  static constexpr std::size_t kSize = 16;
+
+  struct Group {
+    Pace pace;  // of its fastest device
+    int speed_class = 0;
+    std::vector<DeviceId> devices;
+  };
+
+  // The next device. Returns its group.
+  GroupId add(const Device& device);
+
+  std::size_t size() const { return groups_.size(); }
+  const Group& operator[](GroupId group) const { return groups_[group]; }
+  // Where it stands among all groups' places, of which each group has kSize.
+  std::size_t place(DeviceId device) const { return places_[device]; }
+
+ private:
+  std::vector<Group> groups_;
+  std::vector<std::size_t> places_;  // by device
+};
+
+}  // namespace remotecl::schedule
