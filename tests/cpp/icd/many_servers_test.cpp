@@ -21,8 +21,10 @@ using Clock = std::chrono::steady_clock;
 
 #ifdef __SANITIZE_THREAD__
 constexpr std::size_t kClientThreadsMax = 9;  // one is the sanitizer's
+constexpr std::size_t kDaemons = 20;          // of up to 400 MB each
 #else
 constexpr std::size_t kClientThreadsMax = 8;
+constexpr std::size_t kDaemons = 80;
 #endif
 // Two sockets; two eventfds with which their streams find a new connection; and for shared memory, which is used
 // here, an epoll, the process of the other side and the memory.
@@ -32,7 +34,7 @@ constexpr std::size_t kLargeCount = 4u << 20;  // of one with 16 MiB
 
 std::size_t daemon_count() {
   const char* const given = std::getenv("REMOTECL_TEST_DAEMONS");
-  return given == nullptr ? 80 : std::strtoull(given, nullptr, 10);
+  return given == nullptr ? kDaemons : std::strtoull(given, nullptr, 10);
 }
 
 std::size_t entries(const char* folder) {
