@@ -1,6 +1,7 @@
 """`remotecl doctor`: every problem is provoked for real."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -189,7 +190,10 @@ def test_a_pyopencl_without_loader_is_a_problem(tmp_path):
         pytest.skip("this PyOpenCL uses the system's loader")
     shutil.copytree(original, tmp_path / "pyopencl", ignore=shutil.ignore_patterns("libOpenCL*", "__pycache__"))
     program = "from remotecl.doctor import *; print(*[f for f in examine() if 'PyOpenCL' in f.check])"
-    text = run_command([sys.executable, "-c", program], {"PYTHONPATH": str(tmp_path)}).stdout
+    # Where sanitizers are, the loader would be found in a folder of LD_LIBRARY_PATH.
+    places = os.pathsep.join(filter(None, [str(tmp_path), CLEAN_ENVIRONMENT.get("PYTHONPATH", "")]))
+    settings = {"PYTHONPATH": places, "LD_LIBRARY_PATH": None}
+    text = run_command([sys.executable, "-c", program], settings).stdout
     assert text.startswith("problem  loader of PyOpenCL")
     assert "pip install --force-reinstall pyopencl" in text
 
