@@ -20,6 +20,12 @@ from remotecl.doctor.variables import VARIABLES
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT_S = PROGRAM_TIMEOUT_S
+# A truncated library ends the process that opens it, which is no report of a sanitizer.
+UNREPORTED = {
+    name: f"{CLEAN_ENVIRONMENT[name]}:handle_sigbus=0"
+    for name in ("ASAN_OPTIONS", "TSAN_OPTIONS")
+    if name in CLEAN_ENVIRONMENT
+}
 
 
 def local(method: str, timeout_s: float = TIMEOUT_S, **settings: str):
@@ -144,7 +150,9 @@ import json, os
 from remotecl.doctor.local import LocalChecks
 print(json.dumps([vars(finding) for finding in LocalChecks(os.environ, {TIMEOUT_S}).{method}()]))
 """
-    result = run_command([sys.executable, "-W", "ignore", "-c", program], {"PYTHONPATH": str(package.parent)})
+    result = run_command(
+        [sys.executable, "-W", "ignore", "-c", program], {"PYTHONPATH": str(package.parent), **UNREPORTED}
+    )
     (finding,) = json.loads(result.stdout)
     assert finding["status"] == "problem"
     assert "pip install" in finding["remedy"]

@@ -18,9 +18,10 @@ def test_two_devices_of_one_kind_can_be_told_apart(connection):
 @pytest.mark.parametrize(
     "what", [remotecl.servers, remotecl.links, remotecl.status, remotecl.residency, remotecl.stats]
 )
-def test_lists_show_themselves_as_tables(connection, what):
-    context = connection.context()
-    buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, 64)
+def test_lists_show_themselves_as_tables(queues, what):
+    buffer = cl.Buffer(queues[0].context, cl.mem_flags.READ_WRITE, 64)
+    filled = cl.enqueue_fill_buffer(queues[0], buffer, b"x", 0, 64)
+    cl.enqueue_migrate_mem_objects(queues[1], [buffer], wait_for=[filled]).wait()  # over a link
     found = what()
     shown = repr(found)
     assert shown == str(found)
