@@ -93,7 +93,7 @@ class RemoteSide(Generic[Frame, Result]):
                 self._connection = connection
                 return connection
         connection.close()
-        raise RemoteCLError("no server is used any more: the adaptive object was stopped")
+        raise RuntimeError("stopped meanwhile")  # which nobody reads any more
 
     def _discard(self, error: Exception) -> None:
         """Gives up what the side has: a server that was lost returns with new devices, for a new context."""
