@@ -373,3 +373,30 @@ def received(stats):
 
 def sent(stats):
     return sum(server.bytes_sent for server in stats.servers)
+
+
+def test_a_daemon_of_streams_beside_one_with_contained_sessions(folder):
+    """What the documents say to those who want both."""
+    rules = ("--plugin-allow", f"read:{folder}/in")
+    with (
+        Daemon("--streams", "--no-isolate", "--devices", "remotecl", *rules) as of_streams,
+        Daemon("--isolate") as contained,
+    ):
+        connection = remotecl.connect(of_streams.address, contained.address)
+        own = [one for one in remotecl.devices() if remotecl.server_of(one) == of_streams.address]
+        assert {one.type for one in own} == {cl.device_type.CUSTOM}
+        gpu = next(one for one in connection.devices if remotecl.server_of(one) == contained.address)
+        context = cl.Context([next(one for one in own if one.name == "remotecl streams"), gpu])
+        streams = Streams(connection, context=context)
+        queue = cl.CommandQueue(context, gpu)
+        source = "kernel void twice(global uchar* x) { x[get_global_id(0)] *= 2; }"
+        twice = cl.Kernel(cl.Program(context, source).build(devices=[gpu]), "twice")
+        for number in range(5):
+            frame = streams.buffer(100)
+            event = streams.start_read(f"file:{folder}/in/records?records=100", frame)
+            twice.set_args(frame)
+            done = cl.enqueue_nd_range_kernel(queue, twice, (100,), None, wait_for=[event])
+            found = np.empty(100, np.uint8)
+            cl.enqueue_copy(queue, found, frame, wait_for=[done])
+            assert found.tolist() == [2 * number] * 100
+        connection.close()
