@@ -4,8 +4,8 @@
 #include <memory>
 #include <variant>
 
-#include "server/network/pipe.h"
 #include "server/network/socket_address.h"
+#include "server/network/waking_endpoint.h"
 #include "server/util/descriptor.h"
 
 namespace remotecl::server {
@@ -30,17 +30,24 @@ struct ConnectionWanted {
   bool may_wait = true;
 };
 
-// A socket that has waited gets one: a descriptor, an end of a pipe, or a positive errno.
+// A socket that has waited gets one: a descriptor, the end of a connection of two kernels, or a positive errno.
 struct ConnectionGiven {
   std::uint64_t acceptor = 0;
   int error = 0;
   Descriptor descriptor{};
-  std::unique_ptr<PipeEndpoint> pipe{};
+  std::unique_ptr<WakingEndpoint> pipe{};
+};
+
+// A socket that was to be connected to a name of another server: a positive errno, or the end of the connection.
+struct NameFound {
+  std::uint64_t socket = 0;
+  int error = 0;
+  std::unique_ptr<WakingEndpoint> pipe{};
 };
 
 // What the sockets of a lane are told by other threads. Sockets are named by the numbers of SocketTable.
 struct Letter {
-  std::variant<BrokerAnswer, ConnectionWanted, ConnectionGiven> content;
+  std::variant<BrokerAnswer, ConnectionWanted, ConnectionGiven, NameFound> content;
 };
 
 }  // namespace remotecl::server

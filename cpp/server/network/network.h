@@ -8,6 +8,7 @@
 #include "server/completion/cl.h"
 #include "server/network/kernel_names.h"
 #include "server/network/network_shape.h"
+#include "server/network/remote_names.h"
 #include "server/network/socket_account.h"
 #include "server/network/socket_broker.h"
 
@@ -42,8 +43,9 @@ class Network final : public RefCounted {
  public:
   struct Hooks {
     Ref<SocketBroker> broker = {};
-    Ref<SocketAccount> account = {};  // null: no limits
-    Ref<KernelNames> names = {};      // of the session; null: rcl: names reach this network only
+    Ref<SocketAccount> account = {};     // null: no limits
+    Ref<KernelNames> names = {};         // of the session; null: rcl: names reach this network only
+    Ref<RemoteNames> remote_names = {};  // those of its other servers; null: there are none
     NetworkThreads threads = {};
   };
 

@@ -8,8 +8,8 @@
 
 #include "runtime/base/mutex.h"
 #include "runtime/base/ref_counted.h"
-#include "server/network/endpoint.h"
 #include "server/network/inbox.h"
+#include "server/network/waking_endpoint.h"
 
 namespace remotecl::server {
 
@@ -54,14 +54,14 @@ class Pipe final : public RefCounted {
 };
 
 // One end of a pipe.
-class PipeEndpoint final : public Endpoint {
+class PipeEndpoint final : public WakingEndpoint {
  public:
   PipeEndpoint(Ref<Pipe> pipe, Pipe::End end) : pipe_(std::move(pipe)), end_(end) {}
   ~PipeEndpoint() override { pipe_->close(end_); }
   PipeEndpoint(const PipeEndpoint&) = delete;
   PipeEndpoint& operator=(const PipeEndpoint&) = delete;
 
-  void attach(const Ref<Inbox>& inbox, std::uint64_t socket) { pipe_->attach(end_, inbox, socket); }
+  void attach(const Ref<Inbox>& inbox, std::uint64_t socket) override { pipe_->attach(end_, inbox, socket); }
   Moved send(SendRing& ring) override { return pipe_->send(end_, ring); }
   Moved receive(ReceiveRing& ring) override { return pipe_->receive(end_, ring); }
   void shutdown() override { pipe_->shutdown(end_); }

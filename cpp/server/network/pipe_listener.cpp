@@ -4,20 +4,20 @@
 
 namespace remotecl::server {
 
-bool PipeListener::offer(const Ref<Pipe>& pipe) {
+bool PipeListener::offer(std::unique_ptr<WakingEndpoint> end) {
   {
     MutexLock lock(mutex_);
     if (is_closed_ || waiting_.size() >= backlog_) return false;
-    waiting_.push_back(pipe);
+    waiting_.push_back(std::move(end));
   }
   inbox_->wake(socket_);
   return true;
 }
 
-Ref<Pipe> PipeListener::take() {
+std::unique_ptr<WakingEndpoint> PipeListener::take() {
   MutexLock lock(mutex_);
   if (waiting_.empty()) return nullptr;
-  Ref<Pipe> first = std::move(waiting_.front());
+  std::unique_ptr<WakingEndpoint> first = std::move(waiting_.front());
   waiting_.pop_front();
   return first;
 }
@@ -28,13 +28,10 @@ bool PipeListener::has_some() const {
 }
 
 void PipeListener::close() {
-  std::deque<Ref<Pipe>> left;
-  {
-    MutexLock lock(mutex_);
-    is_closed_ = true;
-    left = std::exchange(waiting_, {});
-  }
-  for (const Ref<Pipe>& pipe : left) pipe->close(Pipe::End::kAccepted);
+  std::deque<std::unique_ptr<WakingEndpoint>> left;  // end without the lock
+  MutexLock lock(mutex_);
+  is_closed_ = true;
+  left = std::exchange(waiting_, {});
 }
 
 }  // namespace remotecl::server

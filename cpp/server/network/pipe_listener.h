@@ -1,11 +1,12 @@
 #pragma once
 
 #include <deque>
+#include <memory>
 
 #include "runtime/base/mutex.h"
 #include "runtime/base/ref_counted.h"
 #include "server/network/inbox.h"
-#include "server/network/pipe.h"
+#include "server/network/waking_endpoint.h"
 
 namespace remotecl::server {
 
@@ -16,10 +17,10 @@ class PipeListener final : public RefCounted {
   PipeListener(Ref<Inbox> inbox, std::uint64_t socket, std::size_t backlog)
       : inbox_(std::move(inbox)), socket_(socket), backlog_(backlog) {}
 
-  // Returns false if it is closed or the backlog is full.
-  bool offer(const Ref<Pipe>& pipe) EXCLUDES(mutex_);
+  // A connection's accepting end. Returns false if it is closed or the backlog is full.
+  bool offer(std::unique_ptr<WakingEndpoint> end) EXCLUDES(mutex_);
   // Null if there is none.
-  Ref<Pipe> take() EXCLUDES(mutex_);
+  std::unique_ptr<WakingEndpoint> take() EXCLUDES(mutex_);
   bool has_some() const EXCLUDES(mutex_);
   // Those that connected and were not accepted see the end of their stream.
   void close() EXCLUDES(mutex_);
@@ -29,7 +30,7 @@ class PipeListener final : public RefCounted {
   const std::uint64_t socket_;
   const std::size_t backlog_;
   mutable Mutex mutex_;
-  std::deque<Ref<Pipe>> waiting_ GUARDED_BY(mutex_);
+  std::deque<std::unique_ptr<WakingEndpoint>> waiting_ GUARDED_BY(mutex_);
   bool is_closed_ GUARDED_BY(mutex_) = false;
 };
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "server/network/pipe.h"
 #include "server/network/stream_endpoint.h"
 
 namespace remotecl::server {
@@ -193,10 +194,14 @@ void SocketTable::open_name(std::uint32_t index, Opener::What what, const Socket
     return socket.listen(std::move(listening), 0);
   }
   const Ref<PipeListener> listener = group_.hooks.names->find(address.host);
+  if (!listener && group_.hooks.remote_names) {
+    socket.wait(Phase::kOpening);
+    return group_.hooks.remote_names->connect({address.host, number_of(index), inbox_});
+  }
   if (!listener) return socket.fail(ECONNREFUSED);
   const auto pipe = make_ref<Pipe>();
   pipe->attach(Pipe::End::kConnected, inbox_, number_of(index));
-  if (!listener->offer(pipe)) return socket.fail(ECONNREFUSED);
+  if (!listener->offer(std::make_unique<PipeEndpoint>(pipe, Pipe::End::kAccepted))) return socket.fail(ECONNREFUSED);
   socket.open(std::make_unique<PipeEndpoint>(pipe, Pipe::End::kConnected));
 }
 
@@ -248,6 +253,15 @@ void SocketTable::handle(BrokerAnswer& answer) {
     listening->descriptor = std::move(answer.descriptor);
     socket->listen(std::move(listening), answer.port);
   }
+}
+
+// A connection for a socket that was closed meanwhile is closed.
+void SocketTable::handle(NameFound& found) {
+  KernelSocket* const socket = find(found.socket);
+  if (socket == nullptr || socket->phase() != Phase::kOpening) return;
+  if (found.error != 0 || socket->is_closing()) return socket->fail(found.error != 0 ? found.error : ECANCELED);
+  found.pipe->attach(inbox_, found.socket);
+  socket->open(std::move(found.pipe));
 }
 
 bool SocketTable::watch(int descriptor, std::uint32_t index) {

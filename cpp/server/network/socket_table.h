@@ -62,6 +62,7 @@ class SocketTable {
   std::optional<SocketAddress> address_of(const KernelSocket& socket) const;
   void take_letters();
   void handle(BrokerAnswer& answer);
+  void handle(NameFound& found);
   // Reports on the descriptor as readiness of the socket. Returns false if the system refuses.
   bool watch(int descriptor, std::uint32_t index);
   void ends_connecting(std::uint32_t index);

@@ -62,9 +62,8 @@ void SocketTable::give_connections(std::uint32_t index) {
 bool SocketTable::give_connection(const KernelSocket::Listening& listening, std::uint64_t acceptor) {
   ConnectionGiven given{.acceptor = acceptor};
   if (listening.pipes) {
-    const Ref<Pipe> pipe = listening.pipes->take();
-    if (!pipe) return false;
-    given.pipe = std::make_unique<PipeEndpoint>(pipe, Pipe::End::kAccepted);
+    given.pipe = listening.pipes->take();
+    if (!given.pipe) return false;
   } else {
     int got = -ECONNABORTED;
     while (got == -ECONNABORTED || got == -EINTR) got = group_.hooks.broker->accept(listening.descriptor.get());

@@ -6,6 +6,7 @@
 #include "server/execution/issuer.h"
 #include "server/execution/peer_signals.h"
 #include "server/execution/strand.h"
+#include "server/network/kernel_names.h"
 #include "server/program/shared_builds.h"
 #include "server/transfer/lent_chunks.h"
 #include "server/transfer/transfer_table.h"
@@ -22,6 +23,7 @@ struct PeerContext {
   TransferTable& transfers;
   SharedBuilds& builds;
   LentChunks& chunks;
+  const Ref<KernelNames>& names;  // of this server's kernels
   Outbox& client;
   const StreamRecovery& recovery;
   const Grant& grant;

@@ -24,7 +24,8 @@ PeerLink::PeerLink(const PeerContext& context, PeerId peer, LinkId id, const Sec
       bulk_sender_(context.transfers, [this] { close(); }),
       inbox_(context.issuer, context.transfers.counters()),
       signals_(outbox_, context.transfers.counters()),
-      transfers_(context.transfers, bulk_receiver_, bulk_sender_, outbox_) {}
+      transfers_(context.transfers, bulk_receiver_, bulk_sender_, outbox_),
+      pipes_(make_ref<LinkPipes>(outbox_, context.names, context.transfers.counters())) {}
 
 void PeerLink::start() {
   bulk_sender_.connect(*bulk_);
@@ -47,6 +48,7 @@ void PeerLink::stop() {
   } else if (bulk_reader_.joinable()) {  // the other thread could not be started
     bulk_reader_.join();
   }
+  pipes_->close();  // again, if the link has not begun
 }
 
 void PeerLink::run() {
@@ -174,6 +176,7 @@ void PeerLink::give_up() {
   const std::string reason = loss_.finish(end_of_streams());
   builds_.close();
   chunks_.close();
+  pipes_->close();
   const auto unacknowledged = signals_.close();
   std::vector<Ref<Transfer>> failed;
   for (auto& transfer : transfers_.close()) failed.push_back(std::move(transfer));

@@ -15,6 +15,7 @@
 #include "server/execution/event_sink.h"
 #include "server/peer/borrowed_chunks.h"
 #include "server/peer/link_loss.h"
+#include "server/peer/link_pipes.h"
 #include "server/peer/link_questions.h"
 #include "server/peer/link_signals.h"
 #include "server/peer/link_transfers.h"
@@ -81,6 +82,8 @@ class PeerLink final : public EventSink, public BulkRoute {
   }
   void answer_build(std::uint64_t question, Bytes entry) { outbox_.send(PeerBuild{question, sha256(entry), entry}); }
 
+  const Ref<LinkPipes>& pipes() const { return pipes_; }
+
   // The traffic of both connections.
   Traffic traffic() const;
   RdmaState rdma() const { return bulk_->rdma(); }
@@ -121,6 +124,7 @@ class PeerLink final : public EventSink, public BulkRoute {
   LinkTransfers transfers_;
   LinkQuestions builds_, chunks_;
   BorrowingSpeed borrowing_speed_;
+  const Ref<LinkPipes> pipes_;
   std::atomic<std::uint64_t> messages_received_{0};
   LinkLoss loss_;
   std::thread reader_;

@@ -73,6 +73,12 @@ void handle(const PeerMessageContext& context, const PeerChunk& message) {
   context.link.chunks().answered(message.question, message.bytes);
 }
 
+void handle(const PeerMessageContext& context, const ConnectName& message) { context.link.pipes()->connect(message); }
+void handle(const PeerMessageContext& context, const NameAnswer& message) { context.link.pipes()->answered(message); }
+void handle(const PeerMessageContext& context, const PipeData& message) { context.link.pipes()->deliver(message); }
+void handle(const PeerMessageContext& context, const PipeCredit& message) { context.link.pipes()->credit(message); }
+void handle(const PeerMessageContext& context, const PipeEnd& message) { context.link.pipes()->end(message); }
+
 template <class Message>
 void take(const PeerMessageContext& context, Bytes payload) {
   Message message{};

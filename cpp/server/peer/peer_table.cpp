@@ -57,6 +57,7 @@ void PeerTable::accept(PeerId peer, LinkId link, const Secret& secret) {
   Peer& entry = peers_[peer];
   entry.want(link, true);
   entry.secret = secret;
+  names_->add(peer);
   changed_.notify_all();
 }
 
@@ -108,6 +109,7 @@ void PeerTable::begin(PeerId peer, LinkId id, const std::string& address, Ref<Pe
     connectors_.post([this, former = link] { end(former); });
   }
   link = std::move(made);
+  names_->linked(peer, link->pipes());
   changed_.notify_all();
   // Sent before the link can report its end.
   context_.client.send(PeerState{peer, id, 1, {}});
@@ -128,6 +130,7 @@ void PeerTable::connect(Attempt attempt) {
     if (attempts_ >= kPeersMax) throw ProtocolError("too many peers are being connected to");
     ++attempts_;
     peers_[attempt.peer].want(attempt.link, false);
+    names_->add(attempt.peer);
   }
   connectors_.post([this, attempt = std::move(attempt)] {
     try_addresses(attempt);
@@ -251,6 +254,7 @@ void PeerTable::close(PeerId peer, bool gone) {
   Peer& entry = peers_[peer];
   entry.want(0, false);
   entry.gone = gone;
+  if (gone) names_->remove(peer);
   changed_.notify_all();
   if (entry.link) entry.link->close();
 }

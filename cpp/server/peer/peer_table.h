@@ -14,6 +14,7 @@
 #include "runtime/protocol/frames.h"
 #include "runtime/transport/address.h"
 #include "server/peer/peer_link.h"
+#include "server/peer/peer_names.h"
 #include "server/util/worker.h"
 
 namespace remotecl::server {
@@ -72,6 +73,7 @@ class PeerTable {
   // The same, but waits for a link that the client has asked for or is going to. Without the session's lock.
   Ref<PeerLink> await(PeerId peer, Deadline deadline) EXCLUDES(mutex_);
   bool gone(PeerId peer) EXCLUDES(mutex_);
+  const Ref<PeerNames>& names() const { return names_; }
 
   // Ends all links and waits for their threads. Call it without the session's lock.
   void stop() EXCLUDES(mutex_);
@@ -121,6 +123,7 @@ class PeerTable {
   void rest_until(Deadline deadline) EXCLUDES(mutex_);
 
   const PeerContext context_;
+  const Ref<PeerNames> names_ = make_ref<PeerNames>();
   Mutex mutex_;
   ConditionVariable changed_;
   bool stopped_ GUARDED_BY(mutex_) = false;

@@ -50,8 +50,8 @@ Session::Session(const Shared& shared, std::unique_ptr<Connection> control, cons
       channels_(transfers_, recovery_, bulk_channels(static_cast<unsigned>(grant_->devices().size()))),
       shared_builds_(counters_),
       lent_chunks_(shared.uploads, stored_owner(), counters_),
-      peers_({*this, issuer(), signals(), transfers_, shared_builds_, lent_chunks_, outbox_, recovery_, *grant_,
-              shared.peers, client_.address()}),
+      peers_({*this, issuer(), signals(), transfers_, shared_builds_, lent_chunks_, objects_.kernel_names, outbox_,
+              recovery_, *grant_, shared.peers, client_.address()}),
       printf_execution_(*this, issuer(), outbox_, shared.output) {}
 
 Session::~Session() = default;

@@ -79,24 +79,36 @@ void Outbox::write_some() {
   urgent_ = false;
 }
 
+bool Outbox::is_behind() {
+  MutexLock lock(mutex_);
+  drain_is_awaited_ |= blocked_ && !closed_ && pending_.size() - written_ > kBehind;
+  return drain_is_awaited_;
+}
+
 void Outbox::run_flusher() {
-  for (;;) {
+  for (bool drained = false;; drained = false) {
     {
       MutexLock lock(mutex_);
       while (!blocked_ && !closed_) wake_.wait(mutex_);
       if (closed_) return;
     }
     connection_.await_writable(std::chrono::milliseconds(1000));  // shutdown() ends this wait too
-    MutexLock lock(mutex_);
-    if (closed_) return;
-    write_some();
-    written_some_.notify_all();
-    if (written_ > pending_.size() / 2) {
-      pending_.consume(written_);
-      written_ = 0;
+    {
+      MutexLock lock(mutex_);
+      if (closed_) return;
+      write_some();
+      written_some_.notify_all();
+      if (written_ > pending_.size() / 2) {
+        pending_.consume(written_);
+        written_ = 0;
+      }
+      if (pending_.empty()) {
+        blocked_ = false;
+        drained = std::exchange(drain_is_awaited_, false);
+      }
+      count_pending();
     }
-    if (pending_.empty()) blocked_ = false;
-    count_pending();
+    if (drained) drained_();
   }
 }
 

@@ -3,8 +3,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include "runtime/base/bytes.h"
 #include "runtime/base/mutex.h"
@@ -91,6 +93,11 @@ class Outbox {
   // Whether so much is reserved or unwritten that small data should take the bulk route, where the receiver
   // sets the speed.
   bool is_crowded() EXCLUDES(mutex_);
+  // For those who can keep what they have: whether so much is unwritten that they should. Then what when_drained() has
+  // set is called, once all is written, on the flushing thread.
+  bool is_behind() EXCLUDES(mutex_);
+  // Before any other thread uses the outbox. May call it, but not stop().
+  void when_drained(std::function<void()> drained) { drained_ = std::move(drained); }
   // Waits until at most `bytes_max` are unwritten, or for `patience`. Returns how many are then unwritten; 0
   // if the outbox is closed.
   std::size_t wait_for_room(std::size_t bytes_max, std::chrono::milliseconds patience) EXCLUDES(mutex_);
@@ -105,6 +112,7 @@ class Outbox {
  private:
   static constexpr std::size_t kPendingBytesMax = 2 * std::size_t{kMessageSizeMax};
   static constexpr std::uint64_t kSmallBytesMax = 32u << 20;
+  static constexpr std::size_t kBehind = 1u << 20;
   static constexpr std::size_t kHeldPayloadMax = 1u << 20;
   static constexpr std::size_t kLazyBytesMax = 4u << 10;
 
@@ -118,6 +126,7 @@ class Outbox {
   void run_flusher() EXCLUDES(mutex_);
 
   Connection& connection_;
+  std::function<void()> drained_;
   const std::shared_ptr<std::atomic<std::uint64_t>> reserved_ = std::make_shared<std::atomic<std::uint64_t>>(0);
   std::atomic<std::uint64_t> messages_{0};  // written with the lock
   Mutex mutex_;
@@ -129,6 +138,7 @@ class Outbox {
   bool urgent_ GUARDED_BY(mutex_) = false;      // something was added that is not lazy
   bool blocked_ GUARDED_BY(mutex_) = false;     // only the flushing thread writes
   bool closed_ GUARDED_BY(mutex_) = false;
+  bool drain_is_awaited_ GUARDED_BY(mutex_) = false;
   std::thread flusher_ GUARDED_BY(mutex_);
 };
 

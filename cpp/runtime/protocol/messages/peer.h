@@ -174,4 +174,46 @@ struct PeerChunk {
   REMOTECL_FIELDS(question, bytes)
 };
 
+// ---- between peers: connections of kernels
+
+// Connects a kernel to the name that a kernel of the peer has bound. Of `pipe`, which the sender chooses, the peer may
+// send `window` bytes.
+struct ConnectName {
+  REMOTECL_MESSAGE(ConnectName);
+  PipeId pipe;
+  std::uint32_t window;
+  std::string_view name;
+  REMOTECL_FIELDS(pipe, window, name)
+};
+// The answer: an errno, or 0 and the peer's number for its own end, to which the other messages of the connection go.
+struct NameAnswer {
+  REMOTECL_MESSAGE(NameAnswer);
+  PipeId pipe;
+  std::int32_t error;
+  PipeId far;
+  std::uint32_t window;
+  REMOTECL_FIELDS(pipe, error, far, window)
+};
+// `pipe` is the receiver's end, here and below.
+struct PipeData {
+  REMOTECL_MESSAGE(PipeData);
+  PipeId pipe;
+  Bytes data;
+  REMOTECL_FIELDS(pipe, data)
+};
+// A kernel has taken this many bytes, so as many more may be sent.
+struct PipeCredit {
+  REMOTECL_MESSAGE(PipeCredit);
+  PipeId pipe;
+  std::uint32_t bytes;
+  REMOTECL_FIELDS(pipe, bytes)
+};
+// The sender's kernel sends no more. `is_closed`: it takes no more, either.
+struct PipeEnd {
+  REMOTECL_MESSAGE(PipeEnd);
+  PipeId pipe;
+  std::uint32_t is_closed;
+  REMOTECL_FIELDS(pipe, is_closed)
+};
+
 }  // namespace remotecl

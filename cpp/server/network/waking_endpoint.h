@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+
+#include "server/network/endpoint.h"
+#include "server/network/inbox.h"
+
+namespace remotecl::server {
+
+// What leads to another kernel. No epoll reports on it: it tells an inbox itself that it is ready again.
+class WakingEndpoint : public Endpoint {
+ public:
+  // Whom to tell from now on, and for which socket.
+  virtual void attach(const Ref<Inbox>& inbox, std::uint64_t socket) = 0;
+};
+
+}  // namespace remotecl::server

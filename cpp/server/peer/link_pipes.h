@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+
+#include "runtime/base/mutex.h"
+#include "runtime/base/ref_counted.h"
+#include "runtime/protocol/messages.h"
+#include "server/network/kernel_names.h"
+#include "server/peer/link_pipe.h"
+#include "server/peer/name_search.h"
+#include "server/quota/held_memory.h"
+#include "server/wire/outbox.h"
+
+namespace remotecl::server {
+
+// The connections of kernels that one link carries. Shared by the link, by its connections, and by kernels' searches
+// for names; any thread.
+class LinkPipes final : public RefCounted {
+ public:
+  LinkPipes(Outbox& outbox, const Ref<KernelNames>& names, const Ref<SessionCounters>& counters);
+  ~LinkPipes() override;
+
+  // Asks the peer for a name. Returns false if the link is lost.
+  bool ask(const Ref<NameSearch>& search) EXCLUDES(mutex_);
+  // The link is lost. Nothing is sent any more, so the outbox may go.
+  void close() EXCLUDES(mutex_, sending_);
+
+  // ---- The peer's messages. Throw ProtocolError.
+  void connect(const ConnectName& message) EXCLUDES(mutex_);
+  void answered(const NameAnswer& message) EXCLUDES(mutex_);
+  void deliver(const PipeData& message) { find(message.pipe)->deliver(message.data); }
+  void credit(const PipeCredit& message) { find(message.pipe)->credit(message.bytes); }
+  void end(const PipeEnd& message) EXCLUDES(mutex_);
+
+  // ---- For its connections.
+  template <class Message>
+  void send(const Message& message) EXCLUDES(sending_) {
+    MutexLock lock(sending_);
+    if (outbox_ != nullptr) outbox_->send(message);
+  }
+  // Whether so much is unwritten that a connection should wait. It is told when that is over.
+  bool is_behind(Ref<LinkPipe> pipe) EXCLUDES(sending_);
+  // One of them is no more.
+  void forget() EXCLUDES(mutex_);
+
+ private:
+  struct Entry {
+    Ref<LinkPipe> pipe;
+    Ref<NameSearch> search;  // until the peer has answered
+  };
+
+  // Null if the session may not hold another one.
+  Ref<LinkPipe> make() EXCLUDES(mutex_);
+  Ref<LinkPipe> find(PipeId pipe) EXCLUDES(mutex_);
+  Entry take(PipeId pipe) EXCLUDES(mutex_);
+  void tell_waiting() EXCLUDES(sending_);
+
+  const Ref<KernelNames> names_;
+  Mutex mutex_;
+  bool is_closed_ GUARDED_BY(mutex_) = false;
+  PipeId last_ GUARDED_BY(mutex_) = 0;
+  std::unordered_map<PipeId, Entry> entries_ GUARDED_BY(mutex_);
+  std::uint64_t count_ GUARDED_BY(mutex_) = 0;  // also of those whose end kernels have not noticed
+  HeldMemory held_ GUARDED_BY(mutex_);
+  // Locked with the lock of a connection, never with the one above.
+  Mutex sending_;
+  Outbox* outbox_ GUARDED_BY(sending_);
+  std::map<LinkPipe*, Ref<LinkPipe>> waiting_ GUARDED_BY(sending_);
+};
+
+}  // namespace remotecl::server
