@@ -19,9 +19,10 @@ class Environment : public ::testing::Environment {
  public:
   explicit Environment(int daemons, std::vector<std::string> daemon_environment = {}, bool speaks_tls = false)
       : count_(daemons), daemon_environment_(std::move(daemon_environment)), speaks_tls_(speaks_tls) {}
-  // Daemons with these options.
-  static Environment* with_options(int daemons, std::vector<std::string> options) {
-    auto* const environment = new Environment(daemons);
+  // Daemons with these options, which can only be reached over a bad network if there are faults.
+  static Environment* with_options(int daemons, std::vector<std::string> options,
+                                   const FaultRelay::Faults* faults = nullptr) {
+    auto* const environment = faults == nullptr ? new Environment(daemons) : new Environment(daemons, *faults, {});
     environment->daemon_options_ = std::move(options);
     return environment;
   }

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <vector>
 
+#include "runtime/client/session/peer_links.h"
 #include "runtime/client/session/session.h"
 #include "runtime/client/support/ids.h"
 #include "runtime/protocol/device_figures.h"
@@ -17,6 +19,19 @@ struct Creation {
   std::uint64_t size = 0;
   std::string text;
 };
+
+// Kernels find names on other servers over the links of their own one, and no kernel can have one made.
+void link_servers(const Context& context, Session& session) {
+  std::vector<Session*> others;
+  for (const Device* device : context.devices()) {
+    Session& other = device->session();
+    if (&other == &session || !has_kernel_sockets(*device) || std::ranges::find(others, &other) != others.end())
+      continue;
+    others.push_back(&other);
+    PeerLinks::instance().connect({&session, &other});
+  }
+  for (Session* const other : others) PeerLinks::instance().connected(session, *other);
+}
 
 }  // namespace
 
@@ -32,6 +47,7 @@ Ref<MemoryObject> make_network(Context& context, Device& device, std::uint32_t s
                                cl_int& error, std::string& why) {
   const auto answer = std::make_shared<Creation>();
   Session& session = device.session();
+  link_servers(context, session);
   const ObjectId id = next_id();
   const Token token = session.expect_reply([answer](std::uint16_t, const Bytes* payload) {
     NetworkCreated report{};

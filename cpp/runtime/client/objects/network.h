@@ -6,7 +6,8 @@
 
 namespace remotecl {
 
-// Asks the device's server for a network: a round trip. On failure returns null and sets the error and its reason, for
+// Asks the device's server for a network: a round trip, or until the server is linked to the context's others whose
+// kernels may have sockets. On failure returns null and sets the error and its reason, for
 // people.
 Ref<MemoryObject> make_network(Context& context, Device& device, std::uint32_t sockets, std::uint32_t ring_bytes,
                                cl_int& error, std::string& why);
