@@ -53,8 +53,8 @@ cl_int create(Session& session, const CreateNetwork& message, std::string& words
   }
   const NetworkShape shape{message.sockets, message.ring_bytes};
   const Network::Hooks hooks{sockets(session.grant(), session.id()), make_ref<SessionSocketAccount>(session.grant()),
-                             objects.kernel_names, session.peers().names(),
-                             NetworkThreads{.most = threads_max(session.grant())}};
+                             objects.kernel_names, NetworkThreads{.most = threads_max(session.grant())},
+                             session.peers().names()};
   auto network = make_ref<NetworkArgument>(device, shape, hooks, objects.live_networks, session.counters());
   cl_mem memory = nullptr;
   const cl_int error = shape.is_valid() ? network->native(device, memory) : CL_INVALID_VALUE;

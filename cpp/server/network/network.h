@@ -43,10 +43,10 @@ class Network final : public RefCounted {
  public:
   struct Hooks {
     Ref<SocketBroker> broker = {};
-    Ref<SocketAccount> account = {};     // null: no limits
-    Ref<KernelNames> names = {};         // of the session; null: rcl: names reach this network only
-    Ref<RemoteNames> remote_names = {};  // those of its other servers; null: there are none
+    Ref<SocketAccount> account = {};  // null: no limits
+    Ref<KernelNames> names = {};      // of the session; null: rcl: names reach this network only
     NetworkThreads threads = {};
+    Ref<RemoteNames> remote_names = {};  // those of its other servers; null: there are none
   };
 
   // Whether the device has memory that a running kernel and the host both see. Makes the device's context.
