@@ -46,16 +46,26 @@ def devices(servers: Sequence[str] | None, count: int) -> Iterator[list[cl.Devic
 class Site:
     """A device with what a program has there: context, queue, sockets, and the kernels of one file.
 
-    It is a context manager, which closes the sockets at the end of the block, so that no kernel waits any longer.
+    It is a context manager, which closes the sockets at the end of the block, so that no kernel waits any longer. Sites
+    whose kernels connect to each other by name have one context.
     """
 
-    def __init__(self, device: cl.Device, source: str, *, sockets: int, ring_bytes: int = 65536) -> None:
-        self.context = cl.Context([device])
-        self.queue = cl.CommandQueue(self.context)
+    def __init__(
+        self,
+        device: cl.Device,
+        source: str,
+        *,
+        sockets: int,
+        ring_bytes: int = 65536,
+        context: cl.Context | None = None,
+    ) -> None:
+        self.device = device
+        self.context = context or cl.Context([device])
+        self.queue = cl.CommandQueue(self.context, device)
         self.kernels: dict[str, tuple[cl.Kernel, cl.CommandQueue]] = {}
         self.network = remotecl.Network(self.context, device, sockets=sockets, ring_bytes=ring_bytes)
         sources = "".join((HERE / name).read_text() for name in ("common.cl", source))
-        self.program = cl.Program(self.context, sources).build()
+        self.program = cl.Program(self.context, sources).build(devices=[device])
         # So many work-groups run at the same time: one that waits for another one's bytes never keeps it from running.
         self.groups = groups(device)
         self.items = 256 if device.type & cl.device_type.GPU else 16
@@ -98,7 +108,7 @@ class Site:
         """
         values = [np.int32(value) if isinstance(value, int) else value for value in arguments]
         if kernel not in self.kernels:
-            self.kernels[kernel] = cl.Kernel(self.program, kernel), cl.CommandQueue(self.context)
+            self.kernels[kernel] = cl.Kernel(self.program, kernel), cl.CommandQueue(self.context, self.device)
         one, queue = self.kernels[kernel]
         cl.enqueue_migrate_mem_objects(queue, [value for value in values if isinstance(value, cl.Buffer)], 0)
         queue.finish()

@@ -47,9 +47,12 @@ def kmeans(
     dimensions = points.shape[1]
     mappers = [max(common.groups(device) - 1, 1) for device in devices]
     everyone = sum(mappers)
+    context = cl.Context(devices)
     with contextlib.ExitStack() as stack:
         sites = [
-            stack.enter_context(common.Site(device, "kmeans.cl", sockets=everyone + count * len(devices) + 1))
+            stack.enter_context(
+                common.Site(device, "kmeans.cl", sockets=everyone + count * len(devices) + 1, context=context)
+            )
             for device, count in zip(devices, mappers, strict=True)
         ]
         listeners = listen(sites)

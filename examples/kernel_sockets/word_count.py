@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import itertools
-import os
 import re
 import sys
 import time
@@ -58,9 +57,12 @@ def count_words(
     mappers = [max(common.groups(device) // 2, 1) for device in devices]
     everyone, parts = sum(mappers), split(text, len(devices))
     arena_records = min(everyone * entries, len(text) // 2 + everyone) + 2 * STEP
+    context = cl.Context(devices)
     with contextlib.ExitStack() as stack:
         sites = [
-            stack.enter_context(common.Site(device, "word_count.cl", sockets=everyone + count * len(devices) + 1))
+            stack.enter_context(
+                common.Site(device, "word_count.cl", sockets=everyone + count * len(devices) + 1, context=context)
+            )
             for device, count in zip(devices, mappers, strict=True)
         ]
         listeners = listen(sites)
@@ -89,15 +91,9 @@ def count_words(
 
 
 def listen(sites: Sequence[common.Site]) -> list[tuple[int, str]]:
-    """A listener for each device, and the address that the other devices' kernels connect to.
-
-    Kernels of one device speak through memory, under a name; with others over TCP.
-    """
-    if len(sites) == 1:
-        name = f"rcl:reduce-{os.getpid()}"
-        return [(sites[0].listen(name)[0], name)]
-    pairs = [site.listen("tcp:127.0.0.1:0") for site in sites]
-    return [(listener, f"tcp:127.0.0.1:{port}") for listener, port in pairs]
+    """A listener for each device, and the name that all devices' kernels connect to."""
+    names = [f"rcl:reduce-{k}" for k in range(len(sites))]
+    return [(site.listen(name)[0], name) for site, name in zip(sites, names, strict=True)]
 
 
 def main() -> None:

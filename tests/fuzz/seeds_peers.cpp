@@ -34,8 +34,10 @@ Script session_with_peers(std::uint32_t device) {
       .add(LendChunks{2, 2, data(32)})
       .from_peer(AskChunk{2, 1, {}})
       .from_peer(AskBuild{1, 1, {}})
+      .from_peer(ConnectName{1, 4096, "name"})
       .add(EnqueueReceive{1, 8, 1, 0, 0, 64, 8, 2, {}})
       .add(ConnectPeer{3, 2, 1, 1, Secret{8}, {}})
+      .from_peer(PipeEnd{1, 1})
       .add(ClosePeer{2, 1})
       .add(SignalEvent{101, 0, 2});
   return script;
