@@ -3,11 +3,13 @@
 import contextlib
 import dataclasses
 import io
+import json
 import os
 import pty
 import subprocess
 import sys
 import time
+import types
 
 import numpy as np
 import pyopencl as cl
@@ -18,7 +20,7 @@ import remotecl
 from conftest import CLEAN_ENVIRONMENT
 from notebook import run_notebook
 from remotecl._cli import top
-from remotecl._observe import live
+from remotecl._observe import decisions, live
 from remotecl._observe.status import Asker
 from remotecl._observe.watch import Watch, WatchedServer, _with_rates
 
@@ -114,6 +116,44 @@ view.stop()
     lines = run_program(program).stdout.splitlines()
     assert "servers" in lines
     assert any(line.split()[:2] == [cluster.addresses[0], "connected"] for line in lines)
+
+
+def test_a_monitor_shows_what_the_automatic_device_decides(run_program, cluster):
+    program = f"""
+import pyopencl, remotecl, time
+remotecl.connect({cluster.addresses!r})
+context = pyopencl.Context([remotecl.auto("round-robin")])
+queue = pyopencl.CommandQueue(context)
+program = pyopencl.Program(context, "kernel void one(global int* to) {{ to[0] = 1; }}").build()
+buffer = pyopencl.Buffer(context, pyopencl.mem_flags.READ_WRITE, 4)
+kernel = pyopencl.Kernel(program, "one")
+with remotecl.monitor(interval_s=0.05) as view:
+    end = time.monotonic() + 60
+    seen = []
+    while seen in ([], ["-"], ["0"]):
+        assert time.monotonic() < end, repr(view)
+        kernel(queue, (1,), None, buffer).wait()
+        seen = [line.split()[-1] for line in repr(view).splitlines() if line.split()[:1] == ["all"]]
+print("seen")
+"""
+    assert "seen" in run_program(program).stdout
+
+
+def test_decisions_are_those_between_two_looks(monkeypatch):
+    counts = [{"server": "a:1", "device": "x", "kernels": 10}]
+    times = iter([100.0, 102.0, 104.0])
+    core = types.SimpleNamespace(stats_json=lambda: json.dumps({"placements": counts}))
+    monkeypatch.setattr(decisions, "native", lambda: core)
+    monkeypatch.setattr(decisions.time, "monotonic", lambda: next(times))
+    rates = decisions.Decisions()
+    assert [rate.per_s for rate in rates.look()] == [None], "what was before is no rate"
+    counts[0]["kernels"] = 50
+    counts.append({"server": "b:1", "device": "y", "kernels": 6})
+    assert [rate.per_s for rate in rates.look()] == [20.0, 3.0]
+    seen = rates.look()
+    assert [rate.per_s for rate in seen] == [0.0, 0.0]
+    assert decisions.decision_table(seen).rows[-1] == ("all", "", "56", "0")
+    assert decisions.decision_table([]).rows == ()
 
 
 def test_a_monitor_of_nothing_says_what_to_do(run_program):

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 
 from .._display import table
 from .._display.table import Table
+from .decisions import DecisionRate, decision_table
 from .status import bulk_rdma_table, device_table, session_table
 from .watch import WatchedServer
 
 
-def tables(servers: Sequence[WatchedServer]) -> list[Table]:
-    """Servers, their devices, who uses them, their sessions, sockets of kernels, and what goes by RDMA."""
+def tables(servers: Sequence[WatchedServer], decisions: Sequence[DecisionRate] = ()) -> list[Table]:
+    """Servers, their devices, who uses them, what this process has placed there, sessions, kernels' sockets, RDMA."""
     known = [server.status for server in servers if server.status is not None]
     columns = (
         "server",
@@ -31,20 +32,21 @@ def tables(servers: Sequence[WatchedServer]) -> list[Table]:
         Table("servers", columns, rows, optional=("from servers", "up", "round trip", "commands/s")),
         device_table("devices", known),
         _user_table(servers),
+        decision_table(decisions),
         session_table("sessions", known),
         _socket_table(servers),
         bulk_rdma_table(known),
     ]
 
 
-def text(servers: Sequence[WatchedServer], width: int | None = None) -> str:
+def text(servers: Sequence[WatchedServer], width: int | None = None, decisions: Sequence[DecisionRate] = ()) -> str:
     """The tables as plain text, in lines of at most `width` characters."""
-    return table.text_of(tables(servers), width)
+    return table.text_of(tables(servers, decisions), width)
 
 
-def html(servers: Sequence[WatchedServer]) -> str:
+def html(servers: Sequence[WatchedServer], decisions: Sequence[DecisionRate] = ()) -> str:
     """The tables as HTML."""
-    return table.html_of(tables(servers))
+    return table.html_of(tables(servers, decisions))
 
 
 def json_line(servers: Sequence[WatchedServer]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import sys
 import threading
@@ -14,6 +15,7 @@ from .._display.table import terminal_width
 from .._stoppable import Stoppable
 from ..errors import RemoteCLError
 from . import live
+from .decisions import Decisions
 from .status import known_servers
 from .watch import Watch
 
@@ -28,6 +30,17 @@ def _replace(later: Monitor) -> None:
     _current = weakref.ref(later)
     if former is not None and former.running:
         former._give_way()
+
+
+def _end_with_the_process() -> None:
+    """Ends the thread: returning from the extension module while the interpreter ends would abort the process."""
+    view = _current() if _current is not None else None
+    if view is not None:
+        view._stopped.set()
+        view._thread.join(timeout=1)
+
+
+atexit.register(_end_with_the_process)
 
 
 class Monitor(Stoppable):
@@ -47,6 +60,8 @@ class Monitor(Stoppable):
         _replace(self)
         self._is_replaced = False
         self._watch = Watch(servers, interval_s)
+        self._decisions = Decisions()
+        self._rates = self._decisions.look()
         self._interval_s = interval_s
         self._stopped = threading.Event()
         self._shell = _notebook()
@@ -80,13 +95,14 @@ class Monitor(Stoppable):
         self.stop()
 
     def __repr__(self) -> str:
-        return live.text(self._watch.latest(), terminal_width())
+        return live.text(self._watch.latest(), terminal_width(), self._rates)
 
     def _ipython_display_(self) -> None:
         """The view is on display already."""
 
     def _run(self) -> None:
         while not self._stopped.wait(self._interval_s):
+            self._rates = self._decisions.look()
             if self._display is not None:
                 self._display.update(_View(self))
             else:
@@ -103,13 +119,14 @@ class _View:
 
     def __init__(self, monitor: Monitor) -> None:
         self._servers = monitor._watch.latest()
+        self._rates = monitor._rates
         self._is_replaced = monitor._is_replaced
 
     def __repr__(self) -> str:
-        return _REPLACED if self._is_replaced else live.text(self._servers, terminal_width())
+        return _REPLACED if self._is_replaced else live.text(self._servers, terminal_width(), self._rates)
 
     def _repr_html_(self) -> str:
-        return _REPLACED if self._is_replaced else live.html(self._servers)
+        return _REPLACED if self._is_replaced else live.html(self._servers, self._rates)
 
 
 def monitor(*servers: str | Sequence[str], interval_s: float = 1.0) -> Monitor:
@@ -117,6 +134,7 @@ def monitor(*servers: str | Sequence[str], interval_s: float = 1.0) -> Monitor:
 
     There is one view at a time: a later one replaces it. It ends with ``.stop()``, or when a cell is interrupted
     (Kernel, Interrupt). Lost servers are shown as lost until they return. Outside of notebooks it prints plain text.
+    If the program uses the automatic device (`auto`), a table says how many kernels a second were placed where.
     Does not use the servers' devices.
 
     Args:
