@@ -71,6 +71,32 @@ assert "automatic device's kernels" in str(counted)
     run_program(source, REMOTECL_SERVERS=addresses)
 
 
+def test_unknown_kernels_in_order_wait_for_no_measurement(run_program, addresses):
+    source = """
+import numpy, pyopencl, remotecl
+context = pyopencl.Context([remotecl.auto("earliest-finish")])
+queue = pyopencl.CommandQueue(context)
+kernels = 40
+source = "".join(f"kernel void k{i}(global int* to) {{ to[{i}] = {i} + to[{i} - 1]; }}" for i in range(1, kernels))
+program = pyopencl.Program(context, source).build()
+buffer = pyopencl.Buffer(context, pyopencl.mem_flags.READ_WRITE, 4 * kernels)
+pyopencl.enqueue_fill_buffer(queue, buffer, numpy.int32(0), 0, 4 * kernels)
+begin = pyopencl.UserEvent(context)
+# Nothing can begin, so nothing can be measured: a decision that waited for that would wait for ever.
+events = [
+    pyopencl.Kernel(program, f"k{i}")(queue, (1,), None, buffer, wait_for=[begin] if i == 1 else None)
+    for i in range(1, kernels)
+]
+assert all(remotecl.explain(event).server in servers for event in events)
+assert not any(remotecl.explain(event).measured for event in events)
+begin.set_status(pyopencl.command_execution_status.COMPLETE)
+found = numpy.empty(kernels, numpy.int32)
+pyopencl.enqueue_copy(queue, found, buffer)
+assert (found == numpy.cumsum(numpy.arange(kernels))).all(), found
+"""
+    run_program(f"servers = {addresses.split(',')!r}\n" + source, REMOTECL_SERVERS=addresses)
+
+
 def test_an_unknown_policy_is_refused(connection):
     with pytest.raises(remotecl.RemoteCLError, match='no policy "fastest"'):
         remotecl.auto("fastest")
