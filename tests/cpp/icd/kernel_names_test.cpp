@@ -188,12 +188,12 @@ TEST_F(KernelNamesTest, BytesGoBothWaysAtOnce) {
 
 // One that is cut takes up where it was.
 TEST_F(KernelNamesTest, ALinkThatIsCutLosesNothingAndDoublesNothing) {
-  constexpr int kCount = 4 << 20;
+  constexpr int kCount = 16 << 20;
   const Pair pair = connect(1, 0, "rcl:cut");
   const Run one = start(0, "exchange", "", pair.far, 1, kCount), other = start(1, "exchange", "", pair.near, 0, kCount);
   int cuts = 0;
   // Less and less often: on a slow machine, too, the servers find each other again in between.
-  for (auto pause = 20ms; !one.ends_within(pause); pause = std::min(2 * pause, 4000ms)) {
+  for (auto pause = 1ms; !one.ends_within(pause); pause = std::min(2 * pause, 4000ms)) {
     for (std::size_t i = 0; i < 3; ++i) cuts += Environment::get().relay(i).cut_peers();
   }
   EXPECT_GT(cuts, 0);
