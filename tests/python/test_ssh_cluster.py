@@ -15,6 +15,7 @@ import pytest
 
 import remotecl
 from conftest import CLEAN_ENVIRONMENT
+from remotecl._daemon.process import DaemonProcess
 from ssh_server import ADDRESSES, SSHD
 from test_server import GONE_WITHIN_S, can_connect
 
@@ -260,6 +261,11 @@ def test_a_daemon_that_does_not_start_is_quoted(sshd):
         remotecl.ServerStartError, match=r"on one ended with exit code 1: remotecl-server: .*no such device"
     ):
         remotecl.SSHCluster(["one"], python=sys.executable, ssh_options=sshd.options, devices=["no such device"])
+
+
+def test_a_command_that_ends_before_it_has_read_its_token_is_told_as_ended():
+    daemon = DaemonProcess(["true"], terminate=False, token="x" * 1_000_000)
+    assert daemon.await_ready(time.monotonic() + 30) == "ended with exit code 0"
 
 
 def test_a_daemon_that_cannot_be_reached_asks_for_a_tunnel(sshd):

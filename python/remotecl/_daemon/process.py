@@ -124,10 +124,10 @@ class DaemonProcess:
 
 
 def _write_line(process: subprocess.Popen[str], line: str) -> None:
+    # Past the stream's buffer, which would keep what a process that has ended did not take, and fail when it is closed.
     assert process.stdin is not None
     with suppress(BrokenPipeError):  # why a process has ended is reported elsewhere
-        process.stdin.write(f"{line}\n")
-        process.stdin.flush()
+        os.write(process.stdin.fileno(), f"{line}\n".encode())
 
 
 def devices_option(devices: Devices) -> str:
