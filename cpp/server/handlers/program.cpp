@@ -8,6 +8,7 @@
 
 #include "runtime/store/store.h"
 #include "server/handlers/build_files.h"
+#include "server/handlers/build_lane.h"
 #include "server/handlers/handlers.h"
 #include "server/program/foreign_files.h"
 #include "server/program/program_builder.h"
@@ -187,34 +188,26 @@ void build_each(Session& session, const Array<std::uint32_t>& devices, Token tok
                 Build&& build, MakeLate&& make_late = &never) {
   catch_up(session, program);
   // Looks up all devices before it builds anything. Each device is built for once, because a log costs more
-  // than a name.
+  // than a name. `build` is called by several threads.
   std::vector<Device*> different;
   std::set<std::uint32_t> seen;
   for (std::size_t i = 0; i < devices.size(); ++i) {
     if (seen.insert(devices[i]).second) different.push_back(&session.objects().device(devices[i]));
   }
-  BuildReport report;
-  std::vector<std::pair<Device*, cl_program>> built;
-  try {
-    for (Device* on : different) {
-      stop_if_over(session);
-      built.emplace_back(on, build(report, *on));
-    }
-  } catch (...) {
-    for (const auto& [on, native] : built) {
-      if (native != nullptr) clReleaseProgram(native);
-    }
-    throw;
-  }
+  BuildLane built = build_in_lanes(different, [&](BuildReport& report, Device& on) {
+    stop_if_over(session);
+    return build(report, on);
+  });
+  BuildReport& report = built.report;
   if (report.prints()) program->note_prints();
   {
     MutexLock lock(session.mutex());
-    for (std::size_t i = 0; i < built.size(); ++i) {
-      Device& on = *built[i].first;
+    for (std::size_t i = 0; i < built.devices.size(); ++i) {
+      Device& on = *built.devices[i];
       if (auto& late = report.late(i)) {
         program->set_late(on, make_late(on, *std::move(late)));
       } else {
-        program->set_native(on, built[i].second, report.executable(i), report.traits(i), report.unused(i));
+        program->set_native(on, built.natives[i].detach(), report.executable(i), report.traits(i), report.unused(i));
       }
     }
   }
@@ -223,26 +216,19 @@ void build_each(Session& session, const Array<std::uint32_t>& devices, Token tok
   start_late(session, program);
 }
 
-// Places the client's files where the compiler finds them. The build fails if they cannot be written.
-template <class Message, class Build, class MakeLate = decltype(&never)>
-void with_files(Session& session, const Message& message, const ClientFiles& sent, const Ref<Program>& program,
-                Build&& build, MakeLate&& make_late = &never) {
-  std::shared_ptr<const PlacedFiles> files;
-  std::string trouble;
+// Places the client's files where the compiler finds them. Returns null, and the build's objection, if they cannot be
+// written.
+std::shared_ptr<const PlacedFiles> place(Session& session, const ClientFiles& sent,
+                                         std::optional<Objection>& objection) {
   try {
-    files = std::make_shared<const PlacedFiles>(session.shared().files.place(sent));
+    return std::make_shared<const PlacedFiles>(session.shared().files.place(sent));
   } catch (const std::system_error& error) {
-    trouble =
-        std::string("remotecl: the server could not write the program's headers to its temporary folder (TMPDIR): ") +
-        error.code().message();
     log_warning("{}", error.what());
+    objection = {CL_OUT_OF_RESOURCES,
+                 "remotecl: the server could not write the program's headers to its temporary folder (TMPDIR): " +
+                     error.code().message()};
+    return nullptr;
   }
-  build_each(
-      session, message.devices, message.token, program,
-      [&](BuildReport& report, Device& on) {
-        return files ? build(files, report, on) : report.refuse(on, CL_OUT_OF_RESOURCES, trouble);
-      },
-      make_late);
 }
 
 }  // namespace
@@ -258,23 +244,20 @@ void work(Session& session, const BuildProgram& message, const ProgramWork& work
   NamedPeers peers(session, work.program->take_sharing());
   const BuildFiles build_files({message.options, message.include_folders, message.headers}, {work.program.get()});
   const ClientFiles& sent = build_files.all();
-  if (const auto objection =
-          objection_to(*work.program, {}, sent, {CL_INVALID_BUILD_OPTIONS, CL_BUILD_PROGRAM_FAILURE})) {
-    return build_each(session, message.devices, message.token, work.program, refusal(*objection));
-  }
+  auto objection = objection_to(*work.program, {}, sent, {CL_INVALID_BUILD_OPTIONS, CL_BUILD_PROGRAM_FAILURE});
+  const std::shared_ptr<const PlacedFiles> files = objection ? nullptr : place(session, sent, objection);
+  if (objection) return build_each(session, message.devices, message.token, work.program, refusal(*objection));
   const std::string key = BuildCache::key(*work.program, message);
   const std::string owner = session.stored_owner();
   const StoredRequest stored{sent, owner, peers.are_named() ? &peers : nullptr, true};
-  std::shared_ptr<const PlacedFiles> placed;
-  with_files(
-      session, message, sent, work.program,
-      [&](const std::shared_ptr<const PlacedFiles>& files, BuildReport& report, Device& on) {
-        placed = files;
+  build_each(
+      session, message.devices, message.token, work.program,
+      [&](BuildReport& report, Device& on) {
         return report.build(*work.program, on, *files, session.shared().built, key, &stored);
       },
       [&](Device& on, LateBuild&& late) -> std::function<void()> {
         return LateMake{
-            &session, work.program.get(), &on, placed, key, owner, std::make_shared<LateBuild>(std::move(late))};
+            &session, work.program.get(), &on, files, key, owner, std::make_shared<LateBuild>(std::move(late))};
       });
 }
 
@@ -286,17 +269,16 @@ void work(Session& session, const CompileProgram& message, const ProgramWork& wo
   for (const Ref<Program>& other : work.others) parts.push_back(other.get());
   const BuildFiles build_files({message.options, message.include_folders, message.headers}, parts);
   const ClientFiles& sent = build_files.all();
-  if (const auto objection =
-          objection_to(*work.program, work.others, sent, {CL_INVALID_COMPILER_OPTIONS, CL_COMPILE_PROGRAM_FAILURE})) {
-    return build_each(session, message.devices, message.token, work.program, refusal(*objection));
-  }
+  auto objection =
+      objection_to(*work.program, work.others, sent, {CL_INVALID_COMPILER_OPTIONS, CL_COMPILE_PROGRAM_FAILURE});
+  const std::shared_ptr<const PlacedFiles> files = objection ? nullptr : place(session, sent, objection);
+  if (objection) return build_each(session, message.devices, message.token, work.program, refusal(*objection));
   std::vector<IncludedSource> included;
   message.included.for_each([&](const IncludedProgram& source) {
     included.push_back({work.others[included.size()], std::string(source.name)});
   });
-  with_files(session, message, sent, work.program, [&](const auto& files, BuildReport& report, Device& on) {
-    return report.compile(*work.program, on, *files, included);
-  });
+  build_each(session, message.devices, message.token, work.program,
+             [&](BuildReport& report, Device& on) { return report.compile(*work.program, on, *files, included); });
 }
 
 void work(Session& session, const LinkProgram& message, const ProgramWork& work) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <utility>
 
 #include "runtime/protocol/image_types.h"
 #include "server/program/printf_search.h"
@@ -183,6 +185,12 @@ cl_program BuildReport::refuse(const Device& device, cl_int error, std::string_v
   record.values.error = error;
   record.log = log;
   return nullptr;
+}
+
+void BuildReport::append(BuildReport&& other) {
+  std::move(other.records_.begin(), other.records_.end(), std::back_inserter(records_));
+  std::move(other.unused_.begin(), other.unused_.end(), std::back_inserter(unused_));
+  std::move(other.late_.begin(), other.late_.end(), std::back_inserter(late_));
 }
 
 bool BuildReport::prints() const {

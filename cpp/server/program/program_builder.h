@@ -81,6 +81,8 @@ class BuildReport {
                      const std::vector<IncludedSource>& included);
   cl_program link(Device& device, const std::string& options, const std::vector<cl_program>& inputs);
   cl_program inspect(const Program& program, Device& device);
+  // Takes over the records of another report.
+  void append(BuildReport&& other);
   // Builds nothing: the server refuses what the client has sent, and gives the reason in the log.
   cl_program refuse(const Device& device, cl_int error, std::string_view log);
 

@@ -70,6 +70,24 @@ TEST_F(OrdinaryDevicesTest, KernelsTakeAsLongAsTheyAreTold) {
   EXPECT_GE(end - start, 20'000'000u);
 }
 
+TEST_F(OrdinaryDevicesTest, UnlikeDevicesOfOneServerAreBuiltForAtTheSameTime) {
+  const std::vector<cl_device_id> unlike{gpus_[0], devices(CL_DEVICE_TYPE_ACCELERATOR)[0]};
+  const Owned<cl_context> context = make_context(unlike);
+  const std::string_view binary = "BINARY:fill_mv";
+  const std::vector<std::size_t> sizes(2, binary.size());
+  std::vector<const unsigned char*> binaries(2, reinterpret_cast<const unsigned char*>(binary.data()));
+  cl_int error = CL_SUCCESS;
+  const Owned<cl_program> program(
+      clCreateProgramWithBinary(context, 2, unlike.data(), sizes.data(), binaries.data(), nullptr, &error));
+  check(error);
+  command_driver("builds-at-once=2");
+  check(clBuildProgram(program, 0, nullptr, "", nullptr, nullptr));
+  for (const cl_device_id device : unlike) {
+    EXPECT_EQ(value<cl_build_status>(clGetProgramBuildInfo, program.get(), device, CL_PROGRAM_BUILD_STATUS),
+              CL_BUILD_SUCCESS);
+  }
+}
+
 TEST_F(OrdinaryDevicesTest, ABuildThatAsksForArgumentsLearnsWhatKernelsOnlyRead) {
   const auto qualifier = [](cl_kernel kernel, cl_uint index) {
     cl_kernel_arg_type_qualifier type = 0;

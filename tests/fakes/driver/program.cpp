@@ -1,11 +1,13 @@
 // Programs. Each word "k_..." of a program's code is a kernel, whose arguments the letters spell, and so is each of the
 // names in built_in.cpp; code with the word "error" does not build.
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 
 #include "fakes/driver/built_in.h"
 #include "fakes/driver/objects.h"
+#include "runtime/base/mutex.h"
 
 namespace remotecl::fake {
 namespace {
@@ -21,6 +23,23 @@ cl_int build(cl_program program, cl_program_binary_type type, const std::string&
   program->type = fails ? CL_PROGRAM_BINARY_TYPE_NONE : type;
   program->kernels = fails || type != CL_PROGRAM_BINARY_TYPE_EXECUTABLE ? std::vector<std::string>() : kernels_in(code);
   return fails ? CL_BUILD_PROGRAM_FAILURE : CL_SUCCESS;
+}
+
+// Returns false if too few builds have come after ten seconds.
+bool await_other_builds() {
+  static Mutex mutex;
+  static ConditionVariable has_come;
+  static std::uint64_t come = 0;
+  const std::uint64_t together = builds_at_once();
+  if (together < 2) return true;
+  MutexLock lock(mutex);
+  const std::uint64_t awaited = (come++ / together + 1) * together;
+  has_come.notify_all();
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (come < awaited) {
+    if (has_come.wait_until(lock, deadline) == std::cv_status::timeout) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -71,6 +90,7 @@ cl_int clSetProgramSpecializationConstant(cl_program program, cl_uint constant, 
 
 cl_int clBuildProgram(cl_program program, cl_uint, const cl_device_id*, const char* options,
                       void(CL_CALLBACK*)(cl_program, void*), void*) {
+  if (!await_other_builds()) return CL_OUT_OF_RESOURCES;
   const DriverLock lock(driver_mutex());
   if (!is(program, kProgram)) return CL_INVALID_PROGRAM;
   return build(program, CL_PROGRAM_BINARY_TYPE_EXECUTABLE, program->code, options);

@@ -64,6 +64,8 @@ void parse_word(std::string_view word, Settings& settings) {
     settings.kernel_time = std::chrono::microseconds(number<std::int64_t>(value, word));
   } else if (name == "item-ns") {
     settings.item_time = std::chrono::nanoseconds(number<std::int64_t>(value, word));
+  } else if (name == "builds-at-once") {
+    settings.builds_at_once = number<std::uint64_t>(value, word);
   } else if (name == "fail") {
     settings.faults.push_back(parse_fault(value, word));
   } else if (name == "threadless") {
@@ -110,6 +112,12 @@ class Control {
     const MutexLock lock(mutex_);
     refresh();
     return current_.kernel_time + current_.item_time * static_cast<std::int64_t>(items);
+  }
+
+  std::uint64_t builds_at_once() {
+    const MutexLock lock(mutex_);
+    refresh();
+    return current_.builds_at_once;
   }
 
   std::optional<cl_int> fault(std::string_view function) {
@@ -182,6 +190,7 @@ Settings parse(std::string_view words) {
 const Settings& settings() { return control().first(); }
 std::uint64_t allocation_max() { return settings().memory / 16 * 3; }
 std::chrono::nanoseconds kernel_time(std::size_t items) { return control().kernel_time(items); }
+std::uint64_t builds_at_once() { return control().builds_at_once(); }
 std::optional<cl_int> fault(std::string_view function) { return control().fault(function); }
 
 }  // namespace remotecl::fake

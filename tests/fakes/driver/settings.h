@@ -35,6 +35,7 @@ struct Settings {
   // clReleaseMemObject waits until no kernel runs.
   bool has_slow_releases = false;
   bool takes_dma_bufs = false;  // says so; it takes none
+  std::uint64_t builds_at_once = 1;
 };
 
 // Throws std::runtime_error for a word that it does not know.
@@ -46,6 +47,8 @@ const Settings& settings();
 std::uint64_t allocation_max();
 // How long a kernel of so many work-items takes now. With "@FILE" the file is read again when another has its name.
 std::chrono::nanoseconds kernel_time(std::size_t items);
+// How many builds wait for each other now.
+std::uint64_t builds_at_once();
 // Counts a call of `function`, and gives the error that it shall fail with. A launched kernel that runs is a call of
 // "kernel": its event fails.
 std::optional<cl_int> fault(std::string_view function);
