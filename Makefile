@@ -40,7 +40,7 @@ help:
 	@echo "camera     a V4L2 camera and its unplugging, in that machine"
 	@echo "instructions  what a kernel launch costs, counted by valgrind; fails when it has grown"
 	@echo "browser    a session and the notebooks in JupyterLab and Chromium, with screenshots in build/browser, and at a prompt"
-	@echo "frameworks tinygrad and OpenCV, unmodified, on servers; skipped where pip cannot install them"
+	@echo "frameworks tinygrad, LightGBM and OpenCV, unmodified, on servers; skipped where pip cannot install them"
 	@echo "check-all  lint, test, browser, frameworks, docs, instructions, faults, soak, many-servers, namespaces, rdma, rdma-faults, camera, asan and tsan"
 	@echo "setup      only install what is missing; build, package: only build"
 	@echo "wheel      a wheel in dist, repaired and checked; PYTHON=python3.x for another Python"

@@ -30,6 +30,17 @@ def test_tinygrad_trains_on_one_server_and_on_two(servers, tmp_path):
         assert grown == [True, count == 2]
 
 
+def test_lightgbm_trains_on_a_server(servers, tmp_path):
+    need("lightgbm", "lightgbm")
+    native = run("lightgbm_training.py", cache=tmp_path / "native")
+    assert native[-1] < 0.8 * native[0]
+    losses = run("lightgbm_training.py", servers=servers[0], cache=tmp_path / "remote")
+    # Work-items add to histograms in any order.
+    assert losses == pytest.approx(native, rel=1e-6)
+    assert commands_of(servers[0]) > 10 * len(losses)
+    assert commands_of(servers[1]) == 0
+
+
 def test_opencv_runs_a_network_on_a_server(servers, tmp_path):
     need("cv2", "opencv-python-headless")
     # OpenCV takes GPUs alone if it is not told otherwise, and for networks those of Intel.
