@@ -1,5 +1,6 @@
 // Runs a target without libFuzzer: on every file of its corpus, and on so many mutations of these, always the same
-// ones. Usage: TARGET CORPUS_FOLDER MUTATIONS
+// ones. An input that the target fails on is left beside the program, as TARGET.failed-input.
+// Usage: TARGET CORPUS_FOLDER MUTATIONS
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -45,13 +46,17 @@ std::vector<Input> read_corpus(const std::filesystem::path& folder) {
   return inputs;
 }
 
+// Made before a signal can come, because its handler may allocate nothing.
+const std::string failed_input = std::filesystem::read_symlink("/proc/self/exe").string() + ".failed-input";
+const std::string failure_notice = "the input that failed is in " + failed_input + "\n";
+
 const Input* running = nullptr;
 
-// Leaves the input that the target has failed on, to be looked at.
+// Leaves the input that the target has failed on, to be looked at, and says where.
 void keep_input(int signal) {
-  const int file = ::open("failed-input", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file >= 0 && running != nullptr) {
-    [[maybe_unused]] const auto written = ::write(file, running->data(), running->size());
+  const int file = ::open(failed_input.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file >= 0 && running != nullptr && ::write(file, running->data(), running->size()) >= 0) {
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, failure_notice.data(), failure_notice.size());
   }
   ::signal(signal, SIG_DFL);
   ::raise(signal);
