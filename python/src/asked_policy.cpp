@@ -43,7 +43,7 @@ std::string AskedPolicy::use(const std::shared_ptr<AskedPolicy>& policy) {
 }
 
 std::uint32_t AskedPolicy::choose(const remotecl_policy_task& task, const remotecl_policy_candidate* candidates) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Key key{task.kernel, size_class_of(task.work_items)};
   auto at = answers_.find(key);
   if (at == answers_.end()) {
@@ -67,12 +67,12 @@ std::uint32_t AskedPolicy::choose(const remotecl_policy_task& task, const remote
 }
 
 std::vector<AskedPolicy::Question> AskedPolicy::take_questions() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::exchange(questions_, {});
 }
 
 void AskedPolicy::answer(const std::string& kernel, unsigned size_class, std::vector<std::uint32_t> devices) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Answer& answer = answers_[{kernel, size_class}];
   if (answer.devices != devices) answer.next = 0;
   answer.devices = std::move(devices);
@@ -80,12 +80,12 @@ void AskedPolicy::answer(const std::string& kernel, unsigned size_class, std::ve
 }
 
 bool AskedPolicy::has_ended() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return has_ended_;
 }
 
 void AskedPolicy::end() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   has_ended_ = true;
   wake();
 }

@@ -7,10 +7,11 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <tuple>
 #include <vector>
+
+#include "runtime/base/mutex.h"
 
 namespace remotecl::python {
 
@@ -70,10 +71,10 @@ class AskedPolicy {
 
   const std::string name_;
   const int descriptor_;
-  mutable std::mutex mutex_;
-  std::map<std::pair<std::string, unsigned>, Answer, Less> answers_;  // guarded by mutex_
-  std::vector<Question> questions_;                                   // guarded by mutex_
-  bool has_ended_ = false;                                            // guarded by mutex_
+  mutable Mutex mutex_;
+  std::map<std::pair<std::string, unsigned>, Answer, Less> answers_ GUARDED_BY(mutex_);
+  std::vector<Question> questions_ GUARDED_BY(mutex_);
+  bool has_ended_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace remotecl::python

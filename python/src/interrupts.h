@@ -3,13 +3,13 @@
 #include <pybind11/pybind11.h>
 
 #include <chrono>
-#include <condition_variable>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
+
+#include "runtime/base/mutex.h"
 
 // What waits in C++, so that Python's signal handlers run meanwhile: Ctrl-C raises KeyboardInterrupt, and the wait is
 // over.
@@ -22,17 +22,16 @@ void check_signals();
 // Handlers run so often while something waits.
 inline constexpr std::chrono::milliseconds kSignalPeriod{50};
 
-// What `function` gives, which may wait and knows nothing of Python. Called with the GIL, which others have meanwhile.
-// On the main thread it runs on a thread of its own; where a handler raises, that goes on alone, so the function must
-// own all that it uses.
+// Runs `function`, which may block and must not touch Python, without the GIL. On the main thread it runs on a helper
+// thread. If a signal handler raises, the helper goes on alone, so `function` must own everything it uses.
 template <class Function>
 auto interruptibly(Function function) {
   using Result = decltype(function());
   struct Call {
-    std::mutex mutex;
-    std::condition_variable changed;
-    std::optional<Result> result;
-    std::exception_ptr failure;
+    Mutex mutex;
+    ConditionVariable changed;
+    std::optional<Result> result GUARDED_BY(mutex);
+    std::exception_ptr failure GUARDED_BY(mutex);
   };
   if (!on_main_thread()) {
     const pybind11::gil_scoped_release released;
@@ -47,7 +46,7 @@ auto interruptibly(Function function) {
     } catch (...) {
       failure = std::current_exception();
     }
-    const std::lock_guard lock(call->mutex);
+    const MutexLock lock(call->mutex);
     call->result = std::move(result);
     call->failure = failure;
     call->changed.notify_all();
@@ -56,12 +55,13 @@ auto interruptibly(Function function) {
   for (;;) {
     {
       const pybind11::gil_scoped_release released;
-      std::unique_lock lock(call->mutex);
-      const auto is_over = [&call] { return call->result || call->failure; };
-      if (call->changed.wait_for(lock, kSignalPeriod, is_over)) break;
+      MutexLock lock(call->mutex);
+      if (!call->result && !call->failure) call->changed.wait_for(call->mutex, kSignalPeriod);
+      if (call->result || call->failure) break;
     }
     check_signals();
   }
+  const MutexLock lock(call->mutex);
   if (call->failure) std::rethrow_exception(call->failure);
   return std::move(*call->result);
 }

@@ -42,14 +42,14 @@ class Monitor {
     Open& operator=(const Open&) = delete;
 
     remotecl_monitor* const monitor;
-    std::mutex mutex;  // held while it is asked
+    Mutex mutex;  // held while the monitor is asked, one question at a time
   };
 
   template <class Question>
   std::string ask(Question question) {
     if (open_ == nullptr) throw std::runtime_error("\"the monitor is closed\"");
     return interruptibly([open = open_, question] {
-      const std::lock_guard lock(open->mutex);
+      const MutexLock lock(open->mutex);
       char* error = nullptr;
       char* text = question(open->monitor, &error);
       if (text == nullptr) fail(error);

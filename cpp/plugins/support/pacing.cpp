@@ -34,7 +34,7 @@ LiveSource::LiveSource(Receive receive, bool keeps_newest, std::size_t depth, st
 
 LiveSource::~LiveSource() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_stopping_ = true;
   }
   changed_.notify_all();
@@ -42,7 +42,7 @@ LiveSource::~LiveSource() {
 }
 
 bool LiveSource::is_lost() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return error_ != nullptr && frames_.empty();
 }
 
@@ -51,21 +51,21 @@ void LiveSource::run() {
   try {
     while (!is_over) {
       {
-        std::unique_lock lock(mutex_);
-        if (!keeps_newest_) changed_.wait(lock, [this] { return is_stopping_ || frames_.size() < depth_; });
+        const MutexLock lock(mutex_);
+        while (!keeps_newest_ && !is_stopping_ && frames_.size() >= depth_) changed_.wait(mutex_);
         if (is_stopping_) return;
       }
       if (auto frame = receive_(is_over)) keep(std::move(*frame));
     }
   } catch (const PluginError& error) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     error_ = std::make_unique<PluginError>(error);
   } catch (const std::exception& error) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     error_ = std::make_unique<PluginError>(kBroken, error.what());
   }
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_over_ = true;
   }
   changed_.notify_all();
@@ -73,7 +73,7 @@ void LiveSource::run() {
 
 void LiveSource::keep(Frame frame) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (keeps_newest_ && !frames_.empty()) {
       dropped_ += 1 + frames_.front().info.dropped;
       frames_.clear();
@@ -85,8 +85,11 @@ void LiveSource::keep(Frame frame) {
 }
 
 std::optional<FrameInfo> LiveSource::find() {
-  std::unique_lock lock(mutex_);
-  const bool has_some = changed_.wait_for(lock, patience_, [this] { return !frames_.empty() || is_over_; });
+  MutexLock lock(mutex_);
+  const auto end = std::chrono::steady_clock::now() + patience_;
+  while (frames_.empty() && !is_over_) {
+    if (changed_.wait_until(mutex_, end) == std::cv_status::timeout) break;
+  }
   if (!frames_.empty()) {
     found_ = std::move(frames_.front());
     frames_.pop_front();
@@ -96,7 +99,7 @@ std::optional<FrameInfo> LiveSource::find() {
     return found_.info;
   }
   if (error_) throw *error_;
-  if (has_some) return std::nullopt;
+  if (is_over_) return std::nullopt;
   throw PluginError(kGone, "no frame came within " + std::to_string(patience_.count()) + " ms (wait=)");
 }
 

@@ -1,17 +1,16 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 
 #include "plugins/support/plugin_error.h"
 #include "plugins/support/source.h"
+#include "runtime/base/mutex.h"
 
 namespace remotecl::plugins {
 
@@ -57,13 +56,14 @@ class LiveSource : public Source {
   const bool keeps_newest_;
   const std::size_t depth_;
   const std::chrono::milliseconds patience_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Frame> frames_;
   Frame found_;  // its reader's
-  std::uint64_t dropped_ = 0;
-  bool is_over_ = false, is_stopping_ = false;
-  std::unique_ptr<PluginError> error_;
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  std::deque<Frame> frames_ GUARDED_BY(mutex_);
+  std::uint64_t dropped_ GUARDED_BY(mutex_) = 0;
+  bool is_over_ GUARDED_BY(mutex_) = false;
+  bool is_stopping_ GUARDED_BY(mutex_) = false;
+  std::unique_ptr<PluginError> error_ GUARDED_BY(mutex_);
   std::thread thread_;
 };
 
