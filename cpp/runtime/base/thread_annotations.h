@@ -13,5 +13,6 @@
 #define ACQUIRE(...) REMOTECL_TSA(acquire_capability(__VA_ARGS__))
 #define RELEASE(...) REMOTECL_TSA(release_capability(__VA_ARGS__))
 #define TRY_ACQUIRE(...) REMOTECL_TSA(try_acquire_capability(__VA_ARGS__))
+#define ASSERT_CAPABILITY(x) REMOTECL_TSA(assert_capability(x))
 #define RETURN_CAPABILITY(x) REMOTECL_TSA(lock_returned(x))
 #define NO_THREAD_SAFETY_ANALYSIS REMOTECL_TSA(no_thread_safety_analysis)

@@ -37,7 +37,9 @@ bool DeviceTurns::is_taken_from(std::uint64_t session) const {
 Functions DeviceTurns::grant_ready() {
   Functions functions;
   while (const auto next = share_.take_next()) {
-    members_.find(*next)->second->grant(functions);
+    DeviceTurn& turn = *members_.find(*next)->second;
+    turn.turns_->mutex_.assume_held();  // this one
+    turn.grant(functions);
   }
   return functions;
 }
@@ -55,12 +57,11 @@ Ref<DeviceTurn> DeviceTurns::join(std::uint64_t session, double weight, std::opt
   return turn;
 }
 
-// Locks the turns' own mutex_, which the members' annotations call turns_->mutex_; the analysis takes the two
-// names for two mutexes (see grant()).
-std::optional<DeviceTurns::Longest> DeviceTurns::longest() const NO_THREAD_SAFETY_ANALYSIS {
+std::optional<DeviceTurns::Longest> DeviceTurns::longest() const {
   MutexLock lock(mutex_);
   std::optional<Longest> longest;
   for (const auto& [member, turn] : members_) {
+    turn->turns_->mutex_.assume_held();  // this one
     if (turn->under_way_ == 0 || (longest && longest->since <= turn->progress_)) continue;
     longest = Longest{turn->session_, turn->progress_};
   }
@@ -82,8 +83,7 @@ void DeviceTurn::leave() {
   call(functions);
 }
 
-// Called with the mutex of the turns that this belongs to; the analysis takes its two names for two mutexes.
-void DeviceTurn::grant(Functions& functions) NO_THREAD_SAFETY_ANALYSIS {
+void DeviceTurn::grant(Functions& functions) {
   ++granted_;
   wake_.notify_all();
   for (auto& function : std::exchange(at_grant_, {})) functions.push_back(std::move(function));

@@ -109,7 +109,7 @@ class DeviceTurn final : public RefCounted {
   static constexpr double kBytesPerUnit = 64 << 10;
   static constexpr double kBatchMax = 8;
 
-  void grant(std::vector<std::function<void()>>& functions);
+  void grant(std::vector<std::function<void()>>& functions) REQUIRES(turns_->mutex_);
   bool began(double cost, cl_event event) EXCLUDES(turns_->mutex_);
   void ended(double cost) EXCLUDES(turns_->mutex_);
 

@@ -40,7 +40,8 @@ std::vector<std::uint32_t> places_of(const Array<EventId>& wait_list, std::size_
   return places;
 }
 
-cl_int record(Session& session, const EnqueueKernel& message, Device& device, RecordedKernel& recorded) {
+cl_int record(Session& session, const EnqueueKernel& message, Device& device, RecordedKernel& recorded)
+    REQUIRES(session.mutex()) {
   const Kernel* kernel = session.objects().kernels.find(message.kernel);
   if (kernel == nullptr) return CL_INVALID_KERNEL;
   cl_int error = kernel->make(device, recorded.kernel);
@@ -59,14 +60,14 @@ cl_int record(Session& session, const EnqueueKernel& message, Device& device, Re
 cl_int record(Session&, const EnqueueMarker&, Device&, RecordedPoint&) { return CL_SUCCESS; }
 
 template <class Message, class Command>
-cl_int record(Session& session, const Message& message, Device& device, Command& command) {
+cl_int record(Session& session, const Message& message, Device& device, Command& command) REQUIRES(session.mutex()) {
   const cl_int error = describe(session.objects(), message, device, command);
   return error != CL_SUCCESS ? error : command.resolve(device);
 }
 
 template <class Message, class Command>
 cl_int record(Session& session, const RecordedCommand& command, Device& device, std::vector<RecordedStep>& steps,
-              RecordedOrder& order) {
+              RecordedOrder& order) REQUIRES(session.mutex()) {
   Message message{};
   Decoder decoder(command.message);
   if (!decoder.read(message) || !decoder.at_end()) {
@@ -91,6 +92,7 @@ void handle(Session& session, const CreateCommandBuffer& message) {
   bool fits = held.try_resize(message.commands.size() * kRecordedSize);
   cl_int first_error = fits ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
   const auto record_one = [&](const RecordedCommand& command) -> cl_int {
+    session.mutex().assume_held();
     switch (command.code) {
       case Code::kEnqueueKernel:
         return record<EnqueueKernel, RecordedKernel>(session, command, on, steps, order);

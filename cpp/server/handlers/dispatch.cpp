@@ -25,11 +25,13 @@ template <class Message>
 
 template <class Message>
 void kInline(Session& session, Bytes payload) {
+  session.mutex().assume_held();
   handle(session, decode<Message>(payload));
 }
 
 template <class Message>
 void kWorker(Session& session, Bytes payload) {
+  session.mutex().assume_held();
   ProgramWork named = work_of(session, decode<Message>(payload));
   auto copy = std::make_shared<HeldPayload>(session.counters(), payload);
   session.builds().post([&session, named = std::move(named), copy] {

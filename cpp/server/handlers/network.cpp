@@ -35,7 +35,7 @@ std::uint32_t threads_max(const Grant& grant) {
       std::min<std::uint64_t>(grant.kernel_threads_max().value_or(0), NetworkThreads::kMost));
 }
 
-cl_int create(Session& session, const CreateNetwork& message, std::string& words) {
+cl_int create(Session& session, const CreateNetwork& message, std::string& words) REQUIRES(session.mutex()) {
   SessionObjects& objects = session.objects();
   Device& device = objects.device(message.device);
   const MakeSocketBroker& sockets = session.shared().sockets;

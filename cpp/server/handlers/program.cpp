@@ -34,7 +34,7 @@ void handle(Session& session, const CreateProgramWithBinary& message) {
 void handle(Session& session, const CreateProgramWithBuiltInKernels& message) {
   const auto program = session.objects().add_program(message.program, ProgramOrigin::kBuiltInKernels);
   message.kernels.for_each([&](const BuiltInKernels& kernels) {
-    program->set_code(session.objects().device(kernels.device), as_bytes(kernels.names));
+    program->set_code(session.device(kernels.device), as_bytes(kernels.names));
   });
 }
 
@@ -42,8 +42,9 @@ void handle(Session& session, const ReleaseProgram& message) { session.objects()
 
 ProgramWork work_of(Session& session, const CompileProgram& message) {
   ProgramWork work{session.objects().program(message.program), {}};
-  message.included.for_each(
-      [&](const IncludedProgram& included) { work.others.push_back(session.objects().program(included.program)); });
+  message.included.for_each([&, &objects = session.objects()](const IncludedProgram& included) {
+    work.others.push_back(objects.program(included.program));
+  });
   return work;
 }
 
@@ -57,7 +58,7 @@ ProgramWork work_of(Session& session, const LinkProgram& message) {
 void work(Session& session, const AddProgramBinary& message, const ProgramWork& work) {
   if (work.program->origin() != ProgramOrigin::kBinaries)
     throw ProtocolError("a binary for a program without binaries");
-  work.program->set_code(session.objects().device(message.device), message.binary);
+  work.program->set_code(session.device(message.device), message.binary);
 }
 
 void work(Session&, const ShareBuild& message, const ProgramWork& work) {
@@ -66,8 +67,7 @@ void work(Session&, const ShareBuild& message, const ProgramWork& work) {
 }
 
 void work(Session& session, const SpecializeProgram& message, const ProgramWork& work) {
-  const cl_int error =
-      work.program->specialize(session.objects().device(message.device), message.constant, message.value);
+  const cl_int error = work.program->specialize(session.device(message.device), message.constant, message.value);
   session.outbox().send(NativeAnswer{message.token, error, 0, {}});
 }
 
@@ -192,7 +192,7 @@ void build_each(Session& session, const Array<std::uint32_t>& devices, Token tok
   std::vector<Device*> different;
   std::set<std::uint32_t> seen;
   for (std::size_t i = 0; i < devices.size(); ++i) {
-    if (seen.insert(devices[i]).second) different.push_back(&session.objects().device(devices[i]));
+    if (seen.insert(devices[i]).second) different.push_back(&session.device(devices[i]));
   }
   BuildLane built = build_in_lanes(different, [&](BuildReport& report, Device& on) {
     stop_if_over(session);

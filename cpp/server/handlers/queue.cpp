@@ -46,6 +46,7 @@ struct FinishCommand {
   Token token;
 
   cl_int issue(Issue& issue) {
+    session->mutex().assume_held();
     issue.enqueued = false;
     cl_int error = CL_SUCCESS;
     if (!issue.queue.native_idle()) {

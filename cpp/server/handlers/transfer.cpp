@@ -160,7 +160,8 @@ cl_int region_of(Ref<Image> image, const EnqueueWriteImage& message, Region& reg
 }
 
 template <class Object, class Message>
-void submit_read(Session& session, Queue& queue, Event* event, Ref<Object> object, const Message& message) {
+void submit_read(Session& session, Queue& queue, Event* event, Ref<Object> object, const Message& message)
+    REQUIRES(session.mutex()) {
   Issuer& issuer = session.issuer();
   Region region;
   const cl_int error = region_of(std::move(object), message, region);
@@ -177,7 +178,8 @@ void submit_read(Session& session, Queue& queue, Event* event, Ref<Object> objec
 }
 
 template <class Object, class Message>
-void submit_write(Session& session, Queue& queue, Event* event, Ref<Object> object, const Message& message) {
+void submit_write(Session& session, Queue& queue, Event* event, Ref<Object> object, const Message& message)
+    REQUIRES(session.mutex()) {
   Issuer& issuer = session.issuer();
   Region region;
   const cl_int error = region_of(std::move(object), message, region);

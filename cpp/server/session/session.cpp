@@ -116,8 +116,8 @@ void Session::serve() {
   }
 }
 
-// What waits for a server that is gone must not wait for a compiler, so the client's word of that is taken out of turn.
-// It comes again in its turn, which changes nothing.
+// A command that waits for a lost server must not also wait for a compiler. So the client's message about the loss is
+// handled early; handling it again in its turn changes nothing.
 void Session::wait_for_late(const Program& late, MessageBuffer& buffer) {
   constexpr std::chrono::milliseconds kLook{20};
   constexpr std::size_t kReadAhead = 1u << 20;
@@ -129,7 +129,8 @@ void Session::wait_for_late(const Program& late, MessageBuffer& buffer) {
     if (count < 0) continue;
     buffer.commit(static_cast<std::size_t>(count));
     const LeavingLock lock(mutex_);
-    looked_at = buffer.peek(looked_at, [this](std::uint16_t code, Bytes payload) NO_THREAD_SAFETY_ANALYSIS {
+    looked_at = buffer.peek(looked_at, [this](std::uint16_t code, Bytes payload) {
+      mutex_.assume_held();
       ClosePeer message{};
       if (code == ClosePeer::kCode && Decoder(payload).read(message) && message.is_gone != 0) execute(code, payload);
     });
@@ -253,6 +254,7 @@ void Session::find_ends() {
   if (!mutex_.try_lock()) return;
   if (!closed_) {
     objects_.queues.for_each([this](Queue& queue) {
+      mutex_.assume_held();
       if (queue_watch().find_end(queue)) issuer().touch(queue);
     });
     issuer().flush_queues();

@@ -90,25 +90,26 @@ class Session final : public Strand, public StatusSource {
   void find_ends() override;
 
   // ---- For the handlers of messages.
-  Outbox& outbox() { return outbox_; }                       // any thread
-  StripeTable& stripes() { return stripes_; }                // any thread
-  PeerTable& peers() { return peers_; }                      // any thread
-  EventReporter& reporter() { return execution_.reporter; }  // any thread
-  Worker& builds() { return builds_; }                       // any thread
-  SharedBuilds& shared_builds() { return shared_builds_; }   // any thread
-  LentChunks& lent_chunks() { return lent_chunks_; }         // any thread
-  LateNatives& late_natives() { return late_natives_; }      // any thread
+  Outbox& outbox() { return outbox_; }                                    // any thread
+  StripeTable& stripes() { return stripes_; }                             // any thread
+  PeerTable& peers() { return peers_; }                                   // any thread
+  EventReporter& reporter() { return execution_.reporter; }               // any thread
+  Worker& builds() { return builds_; }                                    // any thread
+  SharedBuilds& shared_builds() { return shared_builds_; }                // any thread
+  LentChunks& lent_chunks() { return lent_chunks_; }                      // any thread
+  LateNatives& late_natives() { return late_natives_; }                   // any thread
+  Device& device(std::uint32_t index) { return objects_.device(index); }  // any thread
   Mutex& mutex() RETURN_CAPABILITY(mutex_) { return mutex_; }
   void later(std::function<void()> job) override;
   void post(std::function<void()> job) override;
-  // These need the lock.
-  SessionObjects& objects() { return objects_; }
-  Issuer& issuer() { return execution_.issuer; }
-  EventTable& events() { return execution_.events; }
-  PeerSignals& signals() { return execution_.signals; }
+  SessionObjects& objects() REQUIRES(mutex_) { return objects_; }
+  Issuer& issuer() REQUIRES(mutex_) { return execution_.issuer; }
+  EventTable& events() REQUIRES(mutex_) { return execution_.events; }
+  PeerSignals& signals() REQUIRES(mutex_) { return execution_.signals; }
+  PrintfExecution& printf_execution() REQUIRES(mutex_) { return printf_execution_; }
+  // Their functions say which of them need the lock. The analysis would take their name for it for another mutex.
   TransferTable& transfers() { return transfers_; }
   QueueWatch& queue_watch() { return execution_.queue_watch; }
-  PrintfExecution& printf_execution() { return printf_execution_; }
 
  private:
   struct Control {

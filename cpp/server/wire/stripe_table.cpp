@@ -13,6 +13,7 @@ std::optional<Secret> StripeTable::add(const Hello& hello, std::shared_ptr<Conne
   const unsigned index = stripes_of(hello.features);
   MutexLock lock(mutex_);
   for (StripeGroup* const group : groups_) {
+    group->table_.mutex_.assume_held();  // this one
     if (!same_secret(connecting_proof(group->key_, hello), hello.secret)) continue;
     if (closed_ || index == 0 || index > group->places_ || group->further_[index - 1]) return std::nullopt;
     group->further_[index - 1] = std::move(connection);
@@ -35,6 +36,7 @@ void StripeTable::settle(Deadline deadline) {
 
 void StripeTable::end_waiting() {
   for (StripeGroup* const group : groups_) {
+    group->table_.mutex_.assume_held();  // this one
     if (group->waits_for_ != nullptr) group->waits_for_->shutdown();
   }
 }

@@ -60,9 +60,8 @@ class StripeGroup {
   StripeTable& table_;
   const Secret key_;
   const std::size_t places_;
-  // Guarded by the table's mutex.
-  Connection* waits_for_ = nullptr;
-  std::vector<std::shared_ptr<Connection>> further_;  // null where none has arrived
+  Connection* waits_for_ GUARDED_BY(table_.mutex_) = nullptr;
+  std::vector<std::shared_ptr<Connection>> further_ GUARDED_BY(table_.mutex_);  // null where none has arrived
 };
 
 }  // namespace remotecl::server

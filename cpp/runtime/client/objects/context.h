@@ -51,8 +51,9 @@ class Context final : public Handle<_cl_context, HandleTag::kContext, CL_INVALID
   void user_event_opened() { open_user_events_.fetch_add(1); }
   void user_event_closed() { open_user_events_.fetch_sub(1); }
 
-  // Held while a command decides on its transfers and is sent, so that the order of commands is the same on
-  // every server.
+  // Held while a command decides on its transfers and is sent, so that the order of commands is the same on every
+  // server. Clang cannot check what it guards outside this class: a PendingCommand holds it across functions, under the
+  // name of its queue's context, and the analysis does not know that its buffers have the same context.
   Mutex& memory_mutex() RETURN_CAPABILITY(memory_mutex_) { return memory_mutex_; }
   // An internal queue on `device` for transfers, which must not wait for one another. Requires memory_mutex.
   CommandQueue& transfer_queue(Device& device) NO_THREAD_SAFETY_ANALYSIS;  // held by PendingCommand

@@ -11,7 +11,6 @@ namespace remotecl {
 namespace {
 
 Mutex g_live_mutex;
-Mutex g_content_size_mutex;
 std::unordered_set<MemoryObject*>& live_set() {
   static auto& set = *new std::unordered_set<MemoryObject*>;
   return set;
@@ -32,6 +31,8 @@ cl_mem_flags inherit(cl_mem_flags own, cl_mem_flags parent) {
 }
 
 }  // namespace
+
+Mutex MemoryObject::content_size_mutex_;
 
 MemoryObject::MemoryObject(Ref<Context> context, cl_mem_flags flags, std::size_t size, void* host_ptr,
                            std::vector<cl_mem_properties> properties)
@@ -198,13 +199,13 @@ void MemoryObject::add_destructor(Destructor function, void* user_data) {
 void MemoryObject::set_content_size_buffer(MemoryObject* size) {
   Ref<MemoryObject> next(size);
   Ref<MemoryObject> its_own;  // no chains, so no cycles
-  const MutexLock lock(g_content_size_mutex);
+  const MutexLock lock(content_size_mutex_);
   std::swap(content_size_buffer_, next);
   if (size != nullptr) std::swap(size->content_size_buffer_, its_own);
 }
 
 Ref<MemoryObject> MemoryObject::content_size_buffer() const {
-  const MutexLock lock(g_content_size_mutex);
+  const MutexLock lock(content_size_mutex_);
   return content_size_buffer_;
 }
 

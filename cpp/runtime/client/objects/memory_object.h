@@ -115,8 +115,9 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
   const std::uint64_t storage_offset_ = 0;  // in the root
   IndexSet created_on_;                     // the indices of sessions; requires the context's memory_mutex
   std::atomic<cl_uint> map_count_{0};
-  std::vector<Mapping> mappings_;
-  Ref<MemoryObject> content_size_buffer_;  // protected by one mutex for all buffers
+  std::vector<Mapping> mappings_;    // likewise
+  static Mutex content_size_mutex_;  // one for all buffers, because two change together
+  Ref<MemoryObject> content_size_buffer_ GUARDED_BY(content_size_mutex_);
   Mutex destructors_mutex_;
   std::vector<std::pair<Destructor, void*>> destructors_ GUARDED_BY(destructors_mutex_);
 };

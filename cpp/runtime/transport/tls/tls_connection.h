@@ -65,7 +65,10 @@ class TlsConnection final : public Connection {
 
   // Called back by OpenSSL.
   std::size_t take_received(MutableBytes to);
-  void put_sealed(Bytes bytes) { sealed_.append(bytes); }
+  void put_sealed(Bytes bytes) {
+    mutex_.assume_held();  // by whichever thread called OpenSSL
+    sealed_.append(bytes);
+  }
   bool judge(x509_store_ctx_st* store);
 
  private:
@@ -118,7 +121,7 @@ class TlsConnection final : public Connection {
 
   Mutex mutex_;
   Ssl ssl_ GUARDED_BY(mutex_);
-  ByteBuffer sealed_;  // guarded by mutex_ too: what OpenSSL wants to send, whichever thread called it
+  ByteBuffer sealed_ GUARDED_BY(mutex_);  // what OpenSSL wants to send
   std::uint64_t records_ GUARDED_BY(mutex_) = 0;
   std::uint64_t records_per_key_ = std::uint64_t{1} << 22;
 
