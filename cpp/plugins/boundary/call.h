@@ -14,10 +14,10 @@ namespace remotecl::plugins {
 constexpr std::size_t kCopiedMax = 64u << 10;
 constexpr std::size_t kCallMemorySize = REMOTECL_PLUGIN_ARGUMENTS_MAX * kCopiedMax;
 
-// What a call ends with whose plugin is lost, or says nothing that can be understood: CL_OUT_OF_RESOURCES.
+// The error of a call whose plugin is lost or answers nonsense: CL_OUT_OF_RESOURCES.
 constexpr std::int32_t kOutOfResources = -5;
 
-// What descriptors remotecl-plugin-host starts with.
+// The descriptors that remotecl-plugin-host starts with.
 constexpr int kSocketDescriptor = 3;
 constexpr int kCallMemoryDescriptor = 4;
 

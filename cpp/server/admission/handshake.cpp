@@ -12,8 +12,8 @@
 namespace remotecl::server {
 namespace {
 
-// Answers fit into any socket buffer, so no peer can make this block. Where one is cut short all the same, nothing may
-// follow it: the peer would take what does for the rest.
+// Answers fit into any socket buffer, so sending one never blocks. If one is cut short nevertheless, the connection
+// ends, because the peer would take later bytes for the rest.
 void send_whole(Connection& connection, Bytes bytes) {
   while (!bytes.empty()) {
     const std::ptrdiff_t count = connection.try_write(bytes);

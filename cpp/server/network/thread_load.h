@@ -11,8 +11,8 @@ class ThreadLoad {
   using Duration = std::chrono::steady_clock::duration;
   enum class Verdict { kNone, kBusy, kCalm };
 
-  // Whoever is busy for kBusyWindows in a row gets help, if it had its core all the time: where threads wait for cores,
-  // one more would only take its time from others.
+  // A thread that was busy for kBusyWindows windows in a row gets help, unless it lacked a core: another thread would
+  // then only take time from others.
   static constexpr Duration kWindow = std::chrono::milliseconds(10);
   static constexpr int kBusyWindows = 2;
   static constexpr Duration kCalmTime = std::chrono::seconds(1);
@@ -22,7 +22,7 @@ class ThreadLoad {
   // A round that has moved something took so long.
   void worked(Duration time) { busy_ += time; }
   bool is_due(Time now) const { return now - begin_ >= kWindow; }
-  // What the window that ends now says. REQUIRES: is_due(now).
+  // The verdict of the window that ends now. REQUIRES: is_due(now).
   Verdict judge(Time now, Duration used);
 
  private:

@@ -14,8 +14,8 @@
 
 namespace remotecl::server {
 
-// What this server has found out of builds that its client has sent to other servers, too, for their questions. A
-// question may come before the build. Owned by a session; any thread.
+// Results of builds that the client has also sent to other servers, kept to answer their questions. A question may come
+// before the build. Owned by a session; any thread.
 class SharedBuilds {
  public:
   // Takes the encoded build (StoredBuilds::encode()), or nothing if there is none. Called without a lock of this class.

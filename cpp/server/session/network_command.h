@@ -20,7 +20,7 @@ class NetworkUse {
   NetworkUse(Strand& strand, NetworkArguments networks) : strand_(&strand), networks_(std::move(networks)) {
     for (const auto& each : networks_) each->network()->kernel_begins();
   }
-  // What was used last is destroyed on a thread that may wait for it.
+  // Posts the last references to the strand, because destroying them may block.
   ~NetworkUse() {
     for (const auto& each : networks_) each->network()->kernel_ended();
     strand_->post([kept = std::move(networks_)] {});

@@ -46,8 +46,8 @@ struct ModelCommand {
   cl_int status = CL_SUCCESS;        // of the call; at last of the command
 };
 
-// What memory must contain after commands that are done one after another, when those whose server is lost fail, and
-// those that need something of theirs. Says where a command did something else. One thread.
+// Predicts the contents of memory after commands that run one after another. Commands fail if their server is lost, or
+// if they need the result of one that failed. Reports commands that behave otherwise. One thread.
 class SequentialModel {
  public:
   using Range = ModelCommand::Range;

@@ -1,5 +1,5 @@
-// Commands that nobody flushes reach their servers. What has arrived there a monitor tells, which has no session:
-// asking the session itself would send what lies in it.
+// Commands that nobody flushes reach their servers. A monitor, which has no session, reports their arrival: a question
+// over the session itself would send the commands that wait there.
 #include <signal.h>
 
 #include <atomic>

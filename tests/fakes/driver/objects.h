@@ -15,10 +15,10 @@
 #include "fakes/driver/settings.h"
 #include "server/completion/cl.h"
 
-// An OpenCL driver that trusts its caller, in place of a native one. What it is given it uses as it is, so that a
-// sanitizer sees what the daemon has let through: a pointer that is none, a range outside of its buffer, memory that is
-// gone. Commands are carried out when their queue is flushed or waited for, never when they are enqueued: by a thread
-// of the driver, or by the caller if the settings say "threadless". All state is under one lock.
+// An OpenCL driver that trusts its caller, in place of a native one. It uses its arguments unchecked, so that a
+// sanitizer sees every bad one that the daemon lets through: a wild pointer, a range outside its buffer, freed memory.
+// Commands are carried out when their queue is flushed or waited for, never when they are enqueued: by a thread of the
+// driver, or by the caller if the settings say "threadless". All state is under one lock.
 namespace remotecl::fake {
 
 std::recursive_mutex& driver_mutex();

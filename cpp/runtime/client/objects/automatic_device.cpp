@@ -122,7 +122,7 @@ Value common_versions(const Values& values) {
   return bytes_of(result);
 }
 
-// What no table says is kept where all members give the same answer, and else left out.
+// A property without a rule is reported if all members agree on it, and left out otherwise.
 struct Rule {
   cl_device_info name;
   Join join;

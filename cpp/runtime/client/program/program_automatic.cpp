@@ -1,4 +1,4 @@
-// What a program is on an automatic device: what it is on those of its members for which it was built.
+// A program on the automatic device stands for the programs of the members for which it was built.
 #include <algorithm>
 
 #include "runtime/client/program/binary_bundle.h"

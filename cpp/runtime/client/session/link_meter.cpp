@@ -22,7 +22,7 @@ void LinkMeter::end(Way way, std::uint64_t bytes, Clock::time_point now) {
   period.since = now;
 }
 
-// That bytes have arrived is often noticed late and never early, so a slow measurement says less than a fast one.
+// The arrival of bytes is often noticed late but never early, so a slow measurement weighs less than a fast one.
 void LinkMeter::measured(Way way, double bytes_per_s, bool is_sure) {
   std::atomic<double>& rate = rates_[index(way)];
   const double before = rate.load(std::memory_order_relaxed);

@@ -7,13 +7,12 @@
 
 namespace remotecl {
 
-// Chooses the rate of a sender that is always ready to send, so that the queue at a thin link's bottleneck, which what
-// else goes over that link has to pass, stays short, and the link busy. Pure: gets the time and what the system has
-// measured.
+// Limits a sender's rate so that the queue at a thin link's bottleneck stays short while the link stays busy. All other
+// traffic of the link passes that queue. Pure: gets the time and the system's measurements.
 //
 // The rate is limited only once the queue has been seen. It falls below what the link delivers until the queue is
 // gone, and then rises slowly until there is one again. A queue that does not go belongs to others: then the limit is
-// lifted for a while, because who yields to them gets nothing.
+// lifted for a while, because a sender that yields to them gets nothing.
 class LinkPacer {
  public:
   using Clock = std::chrono::steady_clock;

@@ -26,8 +26,7 @@ class StreamConnection final : public Connection {
   // Ends the connection because the other machine does not answer.
   void give_up();
 
-  // Set by the reading thread: whether it has the beginning of something that the other side sends as a
-  // whole.
+  // Set by the reading thread: whether it has read a part of a unit that the peer sends as a whole.
   void set_awaits_rest(bool awaits_rest) { awaits_rest_.store(awaits_rest, std::memory_order_relaxed); }
   bool awaits_rest() const { return awaits_rest_.load(std::memory_order_relaxed); }
   // The other side sees an end, and ends its direction too.
@@ -39,10 +38,10 @@ class StreamConnection final : public Connection {
   std::ptrdiff_t send_some(const iovec* parts, int count);
   std::ptrdiff_t try_receive(MutableBytes to, int flags);
 
-  // How long a write blocks before the pace is looked at again, and what is bulk data, whose pace matters.
+  // A blocked write looks at its rate again this often. Only writes of this size are bulk data, whose rate matters.
   static constexpr std::chrono::milliseconds kPaceEvery{10};
   static constexpr std::ptrdiff_t kPacedFrom = 16 << 10;
-  // Where the rate is limited, what leaves at once: the time that it takes, and at least two packets.
+  // The burst that leaves at once where the rate is limited: the bytes of this time, and at least two packets.
   static constexpr double kBurstSeconds = 0.002;
   static constexpr std::size_t kBurstMin = 2800;
 

@@ -77,7 +77,7 @@ TEST_P(KickTest, AProcessThatIsStoppedIsKilled) {
   EndlessWork work(server_.address());
   WireMonitor monitor(server_.address());
   ASSERT_EQ(monitor.ask().sessions.size(), 1u);
-  // Whoever has found a way out of the driver does not do what it is asked.
+  // A process that an attacker controls ignores requests to end.
   ASSERT_GT(stop_children(), 0);
   EXPECT_EQ(monitor.kick(work.client.welcome().session).result, KickResult::kEnded);
   EXPECT_NE(words_for_who_returns(server_.address(), work.client.welcome()).find("remotecl kick"), std::string::npos);
