@@ -47,7 +47,7 @@ json places_json(Context& context) {
 
 bool is_arriving(BufferStorage& storage, Location location, ByteRange range) {
   const auto& arrivals = storage.site(location).arrivals;
-  return std::any_of(arrivals.begin(), arrivals.end(), [range](const Arrival& arrival) {
+  return std::any_of(arrivals.begin(), arrivals.end(), [range](const InboundTransfer& arrival) {
     return arrival.event->status() > CL_COMPLETE && intersect(arrival.range, range);
   });
 }

@@ -49,11 +49,11 @@ class Connection {
   // The position before which borrowed bytes may already change.
   virtual std::uint64_t completed() const { return bytes_sent(); }
   // The other side should soon know that everything read so far has been received.
-  virtual void tell_received() {}
+  virtual void report_received() {}
   // Whether it keeps so many copies of written bytes that borrowing is better.
   virtual bool crowded() { return false; }
-  // What the other side's system has acknowledged in all, and how long there was something to acknowledge for which it
-  // had room: the network's speed. Zeros: unknown. Any thread.
+  // How many bytes the peer's system has acknowledged, and for how long unacknowledged bytes were outstanding while the
+  // peer had room. Together they give the network's speed. Zeros: unknown. Any thread.
   struct Delivered {
     std::uint64_t bytes = 0;
     double seconds = 0;

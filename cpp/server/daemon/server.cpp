@@ -84,8 +84,8 @@ Server::Server(const Address& address, const DeviceSelection& devices, std::opti
                                           tls_ ? nullptr : rdma, sockets_);
   }
   prepare_proofs();  // saves the first client the wait
-  reception_ = std::make_unique<Acceptor>(address, tls_ ? &*tls_ : nullptr, epoch_, refusals_,
-                                          [this](IncomingConnection& incoming) { serve(incoming); });
+  acceptor_ = std::make_unique<Acceptor>(address, tls_ ? &*tls_ : nullptr, epoch_, refusals_,
+                                         [this](IncomingConnection& incoming) { serve(incoming); });
 }
 
 Server::~Server() { stop(std::chrono::hours(24)); }
@@ -97,14 +97,14 @@ std::size_t Server::sessions() const {
 
 bool Server::stop(std::chrono::milliseconds timeout) {
   const auto end = std::chrono::steady_clock::now() + timeout;
-  reception_->close();
+  acceptor_->close();
   {
     MutexLock lock(mutex_);
     stopping_ = true;
     for (Connection* connection : monitors_) connection->shutdown();
   }
   host_->close();
-  return reception_->wait(end);
+  return acceptor_->wait(end);
 }
 
 std::string Server::metrics() {

@@ -49,10 +49,10 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  Address address() const { return reception_->address(); }
+  Address address() const { return acceptor_->address(); }
   const NativeDriver& driver() const { return driver_; }
   std::size_t sessions() const EXCLUDES(mutex_);
-  std::size_t connections() const { return reception_->connections(); }
+  std::size_t connections() const { return acceptor_->connections(); }
 
   // Sets limits for sessions that begin from now on; others keep theirs. Throws LimitsError.
   void renew(LimitsTable limits) EXCLUDES(mutex_);
@@ -103,7 +103,7 @@ class Server {
   std::function<void()> empty_ GUARDED_BY(mutex_);  // called when the last session has left
   std::size_t sessions_ GUARDED_BY(mutex_) = 0;
   std::set<Connection*> monitors_ GUARDED_BY(mutex_);
-  std::unique_ptr<Acceptor> reception_;  // last, because its threads use the other members
+  std::unique_ptr<Acceptor> acceptor_;  // last, because its threads use the other members
 };
 
 }  // namespace remotecl::server

@@ -10,7 +10,7 @@ void Pipe::attach(End end, const Ref<Inbox>& inbox, std::uint64_t socket) {
   listeners_[static_cast<std::size_t>(end)] = {inbox, socket};
 }
 
-void Pipe::tell(End end) {
+void Pipe::wake(End end) {
   Listener listener;
   {
     MutexLock lock(mutex_);
@@ -41,13 +41,13 @@ Moved Pipe::send(End end, SendRing& ring) {
     }
     moved.is_blocked = way.sender_waits = ring.filled() != 0;
   }
-  if (was_empty && moved.bytes != 0) tell(other(end));
+  if (was_empty && moved.bytes != 0) wake(other(end));
   return moved;
 }
 
 Moved Pipe::receive(End end, ReceiveRing& ring) {
   Moved moved;
-  bool tells = false;
+  bool wakes = false;
   {
     MutexLock lock(mutex_);
     Way& way = from(other(end));
@@ -61,10 +61,10 @@ Moved Pipe::receive(End end, ReceiveRing& ring) {
     }
     moved.has_ended = way.count == 0 && way.is_over;
     moved.is_blocked = way.count == 0 && !way.is_over;
-    tells = moved.bytes != 0 && way.sender_waits;
-    if (tells) way.sender_waits = false;
+    wakes = moved.bytes != 0 && way.sender_waits;
+    if (wakes) way.sender_waits = false;
   }
-  if (tells) tell(other(end));
+  if (wakes) wake(other(end));
   return moved;
 }
 
@@ -73,7 +73,7 @@ void Pipe::shutdown(End end) {
     MutexLock lock(mutex_);
     from(end).is_over = true;
   }
-  tell(other(end));
+  wake(other(end));
 }
 
 void Pipe::close(End end) {
@@ -83,7 +83,7 @@ void Pipe::close(End end) {
     from(other(end)).is_broken = true;
     listeners_[static_cast<std::size_t>(end)] = {};
   }
-  tell(other(end));
+  wake(other(end));
 }
 
 }  // namespace remotecl::server

@@ -20,7 +20,7 @@ class Pipe final : public RefCounted {
   static constexpr std::size_t kSize = 256u << 10;  // in each direction
 
   enum class End : std::uint8_t { kConnected, kAccepted };
-  // Whom to tell that an end can go on.
+  // Whom to wake when an end can go on.
   void attach(End end, const Ref<Inbox>& inbox, std::uint64_t socket) EXCLUDES(mutex_);
 
   Moved send(End end, SendRing& ring) EXCLUDES(mutex_);
@@ -46,7 +46,7 @@ class Pipe final : public RefCounted {
   static End other(End end) { return end == End::kConnected ? End::kAccepted : End::kConnected; }
   Way& from(End end) REQUIRES(mutex_) { return ways_[static_cast<std::size_t>(end)]; }
   // Not while the lock is held: that of the inbox comes before.
-  void tell(End end) EXCLUDES(mutex_);
+  void wake(End end) EXCLUDES(mutex_);
 
   Mutex mutex_;
   std::array<Way, 2> ways_ GUARDED_BY(mutex_);

@@ -42,7 +42,7 @@ Proxy::~Proxy() {
 
 // The clock must not be that of the last kernel when this one begins to wait.
 void Proxy::kernel_begins() {
-  tell_time(Clock::now());
+  report_time(Clock::now());
   ++kernels_;
   wake_all();
 }
@@ -82,7 +82,7 @@ std::size_t Proxy::threads() const {
       std::count_if(threads_.begin(), threads_.end(), [](const auto& thread) { return !thread->is_free(); }));
 }
 
-void Proxy::tell_time(Clock::time_point now) {
+void Proxy::report_time(Clock::time_point now) {
   const auto time = std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch());
   store_shared(group_.memory + layout::kClockAt, static_cast<std::uint32_t>(time.count()));
 }

@@ -40,7 +40,7 @@ class Proxy {
   NetworkThreads::Rule rule() const { return group_.hooks.threads.rule; }
   bool has_kernels() const { return kernels_ != 0; }
   bool is_stopping() const { return is_stopping_.load(std::memory_order_relaxed); }
-  void tell_time(Clock::time_point now);
+  void report_time(Clock::time_point now);
   // A thread without lanes, which is to be given some. Null if there can be no more.
   ProxyThread* another_thread() EXCLUDES(mutex_);
   // The thread that takes the lanes of calm ones.

@@ -96,7 +96,7 @@ void ProxyThread::run() {
     const Clock::time_point now = Clock::now();
     if (has_worked) load_.worked(now - before);
     before = now;
-    if (is_first_) proxy_.tell_time(now);
+    if (is_first_) proxy_.report_time(now);
     if (has_given_) take_lanes();
     const bool is_limited = account.debt() > std::chrono::nanoseconds::zero();
     has_worked = work(now, !is_limited);

@@ -19,7 +19,7 @@ void LinkPipe::attach(const Ref<Inbox>& inbox, std::uint64_t socket) {
   socket_ = socket;
 }
 
-void LinkPipe::tell() {
+void LinkPipe::wake() {
   Ref<Inbox> inbox;
   std::uint64_t socket = 0;
   {
@@ -109,7 +109,7 @@ void LinkPipe::answer(PipeId asked, PipeId near, std::uint32_t window) {
     // A kernel may have been faster.
     if (is_over_ || is_closed_) send_end(is_closed_);
   }
-  tell();
+  wake();
 }
 
 void LinkPipe::deliver(Bytes data) {
@@ -128,7 +128,7 @@ void LinkPipe::deliver(Bytes data) {
     std::memcpy(data_.get(), data.data() + first, size - first);
     count_ += size;
   }
-  if (was_empty) tell();
+  if (was_empty) wake();
 }
 
 void LinkPipe::credit(std::uint32_t bytes) {
@@ -138,7 +138,7 @@ void LinkPipe::credit(std::uint32_t bytes) {
     untaken_ -= bytes;
     credit_ += bytes;
   }
-  tell();
+  wake();
 }
 
 void LinkPipe::end(bool is_closed) {
@@ -151,7 +151,7 @@ void LinkPipe::end(bool is_closed) {
       is_far_closed_ = true;
     }
   }
-  tell();
+  wake();
 }
 
 void LinkPipe::lose() {
@@ -159,7 +159,7 @@ void LinkPipe::lose() {
     MutexLock lock(mutex_);
     is_lost_ = true;
   }
-  tell();
+  wake();
 }
 
 }  // namespace remotecl::server

@@ -44,7 +44,7 @@ class LinkPipe final : public RefCounted {
   // The link is lost.
   void lose() EXCLUDES(mutex_);
   // The kernel's socket can go on.
-  void tell() EXCLUDES(mutex_);
+  void wake() EXCLUDES(mutex_);
 
  private:
   void send_end(bool is_closed) REQUIRES(mutex_);

@@ -19,7 +19,7 @@ constexpr std::int32_t kErrnoMax = 4095;
 
 LinkPipes::LinkPipes(Outbox& outbox, const Ref<KernelNames>& names, const Ref<SessionCounters>& counters)
     : names_(names), held_(counters), outbox_(&outbox) {
-  outbox.when_drained([this] { tell_waiting(); });
+  outbox.when_drained([this] { wake_waiting(); });
 }
 
 LinkPipes::~LinkPipes() = default;
@@ -122,13 +122,13 @@ bool LinkPipes::is_behind(Ref<LinkPipe> pipe) {
   return true;
 }
 
-void LinkPipes::tell_waiting() {
+void LinkPipes::wake_waiting() {
   std::map<LinkPipe*, Ref<LinkPipe>> waiting;
   {
     MutexLock lock(sending_);
     waiting = std::exchange(waiting_, {});
   }
-  for (const auto& [key, pipe] : waiting) pipe->tell();
+  for (const auto& [key, pipe] : waiting) pipe->wake();
 }
 
 void LinkPipes::close() {

@@ -40,7 +40,7 @@ class LinkPipes final : public RefCounted {
     MutexLock lock(sending_);
     if (outbox_ != nullptr) outbox_->send(message);
   }
-  // Whether so much is unwritten that a connection should wait. It is told when that is over.
+  // Whether so much is unwritten that a connection should wait. It is woken when that is over.
   bool is_behind(Ref<LinkPipe> pipe) EXCLUDES(sending_);
   // One of them is no more.
   void forget() EXCLUDES(mutex_);
@@ -55,7 +55,7 @@ class LinkPipes final : public RefCounted {
   Ref<LinkPipe> make() EXCLUDES(mutex_);
   Ref<LinkPipe> find(PipeId pipe) EXCLUDES(mutex_);
   Entry take(PipeId pipe) EXCLUDES(mutex_);
-  void tell_waiting() EXCLUDES(sending_);
+  void wake_waiting() EXCLUDES(sending_);
 
   const Ref<KernelNames> names_;
   Mutex mutex_;

@@ -75,7 +75,7 @@ void TransferPlanner::touches(MemoryObject& buffer, ByteRange range) {
 void TransferPlanner::overwrites(MemoryObject& buffer, ByteRange range) {
   if (error_ != CL_SUCCESS) return;
   touches(buffer, range);
-  for (const Arrival& arrival : buffer.storage().site(location_).arrivals) {
+  for (const InboundTransfer& arrival : buffer.storage().site(location_).arrivals) {
     const bool implied = arrival.awaited_by.get() == &queue_ && queue_.in_order();
     if (implied || waits_already(*arrival.event) || !intersect(arrival.range, range)) continue;
     arrival.from_other_server ? waits_for_end(*arrival.event) : waits_for(*arrival.event);
@@ -85,8 +85,8 @@ void TransferPlanner::overwrites(MemoryObject& buffer, ByteRange range) {
 
 // If the command waits for the transfer, it fails with it, and the bytes are what they were before.
 void TransferPlanner::overwritten(BufferStorage& storage, ByteRange range) const {
-  storage.site(location_).take_from_arrivals(range,
-                                             [this](const Arrival& arrival) { return !waits_already(*arrival.event); });
+  storage.site(location_).take_from_arrivals(
+      range, [this](const InboundTransfer& arrival) { return !waits_already(*arrival.event); });
 }
 
 Ref<Event> TransferPlanner::end_of(Event& event) {
@@ -102,7 +102,7 @@ void TransferPlanner::waits_for_end(Event& event) {
 
 void TransferPlanner::abandon() {
   for (const auto& [storage, event] : brought_) {
-    for (Arrival& arrival : storage->site(location_).arrivals) {
+    for (InboundTransfer& arrival : storage->site(location_).arrivals) {
       if (arrival.event.get() == event) arrival.awaited_by = nullptr;
     }
   }
@@ -120,7 +120,7 @@ void TransferPlanner::brings(MemoryObject& buffer, ByteRange range) {
   if (!storage.limited_copies.empty()) settle_limited_copies(buffer);
   const auto presence = storage.residency.presence(range, location_);
   if (presence == ResidencyDirectory::Presence::kMissing) fetch(buffer, range);
-  for (const Arrival& arrival : storage.site(location_).arrivals) {
+  for (const InboundTransfer& arrival : storage.site(location_).arrivals) {
     // A transfer of other bytes may fail without harm.
     if (!intersect(arrival.range, range) || waits_already(*arrival.event)) continue;
     waits_for(*arrival.event);
@@ -194,7 +194,7 @@ std::vector<TransferSource> TransferPlanner::possible_sources(BufferStorage& sto
     unsigned hops = 0;
     bool held = false;
     const Site& site = storage.site(at);
-    for (const Arrival& arrival : site.arrivals) {
+    for (const InboundTransfer& arrival : site.arrivals) {
       if (!intersect(arrival.range, missing.range)) continue;
       hops = std::max(hops, arrival.hops);
       held = held || !arrival.is_prompt;
@@ -232,7 +232,7 @@ CommandQueue& TransferPlanner::receiver(std::uint64_t size) const {
 std::vector<EventId> TransferPlanner::after_users(MemoryObject& root, ByteRange range, const CommandQueue& receiver,
                                                   TraceRecord* record) {
   std::vector<EventId> after;
-  for (const Arrival& arrival : root.storage().site(location_).arrivals) {
+  for (const InboundTransfer& arrival : root.storage().site(location_).arrivals) {
     // It brings outdated bytes, and no user waits for it.
     if (arrival.awaited_by || !intersect(arrival.range, range)) continue;
     if (const Ref<Event> over = end_of(*arrival.event)) {
@@ -255,7 +255,7 @@ std::vector<EventId> TransferPlanner::after_users(MemoryObject& root, ByteRange 
 // writer, the transfer waits for it in the command's place, which saves a message, a native marker and a
 // signal.
 std::vector<EventId> TransferPlanner::after_writers(MemoryObject& root, ByteRange range, Location at,
-                                                    TraceRecord* record, const Arrival* but) {
+                                                    TraceRecord* record, const InboundTransfer* but) {
   const Site& holder = root.storage().site(at);
   std::vector<EventId> written;
   for (const Site::User& user : holder.users) {
@@ -269,7 +269,7 @@ std::vector<EventId> TransferPlanner::after_writers(MemoryObject& root, ByteRang
       written.push_back(mark(*user.queue));
     }
   }
-  for (const Arrival& arrival : holder.arrivals) {
+  for (const InboundTransfer& arrival : holder.arrivals) {
     if (&arrival == but || !intersect(arrival.range, range)) continue;
     written.push_back(arrival.event->id());
     if (record != nullptr) record->waits_for(arrival.event->id());

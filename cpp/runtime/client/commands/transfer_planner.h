@@ -100,7 +100,7 @@ class TransferPlanner {
                         Event* place_free);
   Ref<Event> relay_write(MemoryObject& root, ByteRange piece, const std::shared_ptr<std::byte[]>& place, Event& fetched,
                          const Ref<Event>& sent);
-  void arriving(MemoryObject& root, const Missing& missing, Arrival arrival, bool is_limited = false);
+  void arriving(MemoryObject& root, const Missing& missing, InboundTransfer arrival, bool is_limited = false);
   // Does what limit_to_content() can do without a message.
   static void limit_to_known_content(MemoryObject& buffer, ByteRange& range);
   // Drops limited copies whose content size has changed since.
@@ -113,7 +113,7 @@ class TransferPlanner {
   std::vector<EventId> after_users(MemoryObject& root, ByteRange range, const CommandQueue& receiver,
                                    TraceRecord* record);
   std::vector<EventId> after_writers(MemoryObject& root, ByteRange range, Location at, TraceRecord* record,
-                                     const Arrival* but = nullptr);
+                                     const InboundTransfer* but = nullptr);
 
   CommandQueue& queue_;
   const Location location_;

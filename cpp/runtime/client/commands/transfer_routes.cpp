@@ -47,8 +47,8 @@ void TransferPlanner::push(MemoryObject& root, const Missing& missing, const Tra
   if (range.size == 0) return add_holder(root, missing.range, true);
   FetchCounts::instance().between_servers.add(range.size);
   root.storage().site(from).serves(root.storage().writes);
-  const Arrival* followed = nullptr;
-  for (const Arrival& arrival : root.storage().site(from).arrivals) {
+  const InboundTransfer* followed = nullptr;
+  for (const InboundTransfer& arrival : root.storage().site(from).arrivals) {
     const bool is_newest = arrival.writes == root.storage().writes;
     if (arrival.transfer != 0 && arrival.range == range && is_newest && content_size == 0) followed = &arrival;
   }
@@ -236,7 +236,7 @@ Ref<Event> TransferPlanner::relay_write(MemoryObject& root, ByteRange piece, con
   return part;
 }
 
-void TransferPlanner::arriving(MemoryObject& root, const Missing& missing, Arrival arrival, bool is_limited) {
+void TransferPlanner::arriving(MemoryObject& root, const Missing& missing, InboundTransfer arrival, bool is_limited) {
   BufferStorage& storage = root.storage();
   add_holder(root, missing.range, is_limited);
   arrival.writes = storage.writes;
@@ -246,7 +246,7 @@ void TransferPlanner::arriving(MemoryObject& root, const Missing& missing, Arriv
   brought_.emplace_back(&storage, arrival.event.get());
   // It comes after the transfers in progress, whose bytes are outdated.
   Site& site = storage.site(location_);
-  site.take_from_arrivals(arrival.range, [](const Arrival&) { return true; });
+  site.take_from_arrivals(arrival.range, [](const InboundTransfer&) { return true; });
   site.arrivals.push_back(std::move(arrival));
 }
 

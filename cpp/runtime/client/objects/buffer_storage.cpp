@@ -33,7 +33,7 @@ Site& BufferStorage::site(Location location) {
 
 void BufferStorage::settle_arrivals() {
   for (Location location = 0; location < sites_.size(); ++location) {
-    std::erase_if(sites_[location].arrivals, [&](const Arrival& arrival) {
+    std::erase_if(sites_[location].arrivals, [&](const InboundTransfer& arrival) {
       const cl_int status = arrival.event->status();
       if (status > CL_COMPLETE) return false;
       // Of a transfer from a lost server the outcome is unknown, and later writes may already have been
@@ -53,7 +53,7 @@ void Site::take_from_arrival(std::size_t index, ByteRange written) {
   if (written_end < end) after = {written_end, end - written_end};
   arrivals[index].range = before.size != 0 ? before : after;
   if (before.size == 0 || after.size == 0) return;
-  Arrival rest = arrivals[index];
+  InboundTransfer rest = arrivals[index];
   rest.range = after;
   arrivals.push_back(std::move(rest));
 }

@@ -12,7 +12,7 @@ class CoherentHostMemory;
 class MemoryObject;
 
 // A transfer in progress to a location, and who held the bytes before the location was counted as a holder.
-struct Arrival {
+struct InboundTransfer {
   Ref<Event> event;
   ByteRange range;
   LocationSet holders_before;
@@ -58,8 +58,8 @@ struct Site {
     }
   }
 
-  std::vector<Arrival> arrivals;  // those with nothing left to bring stay until their end
-  std::vector<User> users;        // queues whose commands have used bytes there; some have one for each range
+  std::vector<InboundTransfer> arrivals;  // those with nothing left to bring stay until their end
+  std::vector<User> users;                // queues whose commands have used bytes there; some have one for each range
 
  private:
   static constexpr std::size_t kRangesMax = 8;  // of a queue; more count as one

@@ -148,7 +148,7 @@ void Platform::leave_all() {
   Platform& platform = instance();
   if (!platform.mutex_.try_lock()) return;
   const MutexLock lock(platform.mutex_, AdoptLock());
-  if (platform.are_wanted_ && platform.is_listed_ && !platform.is_used_) wanted_servers::tell_unused();
+  if (platform.are_wanted_ && platform.is_listed_ && !platform.is_used_) wanted_servers::report_unused();
   for (const auto& session : platform.sessions_) session->leave();
 }
 

@@ -90,19 +90,19 @@ void PeerLinks::decided(const Key& key, Entry& entry, State state) {
 // Neither server can reach the other.
 void PeerLinks::fail(const Key& key, Entry& entry) {
   decided(key, entry, State::kFailed);
-  entry.untold.clear();
-  if (std::exchange(entry.told, true)) return;
-  entry.untold = key.first->address().text() + " and " + key.second->address().text() +
-                 " cannot reach each other; data between them goes through this computer (" + entry.reason + ")";
-  if (!entry.is_spare) notice(std::exchange(entry.untold, {}));
+  entry.loss_notice.clear();
+  if (std::exchange(entry.is_reported, true)) return;
+  entry.loss_notice = key.first->address().text() + " and " + key.second->address().text() +
+                      " cannot reach each other; data between them goes through this computer (" + entry.reason + ")";
+  if (!entry.is_spare) notice(std::exchange(entry.loss_notice, {}));
 }
 
 bool PeerLinks::is_due_again(const Entry& entry) {
   return entry.state == State::kFailed && std::chrono::steady_clock::now() - entry.failed_at > kRetryPause;
 }
 
-void PeerLinks::say_untold(Session& one, Session& other, Entry& entry) {
-  if (!entry.untold.empty() && !one.lost() && !other.lost()) notice(std::exchange(entry.untold, {}));
+void PeerLinks::report_loss(Session& one, Session& other, Entry& entry) {
+  if (!entry.loss_notice.empty() && !one.lost() && !other.lost()) notice(std::exchange(entry.loss_notice, {}));
 }
 
 bool PeerLinks::can_connect(Session& one, Session& other) {
@@ -114,7 +114,7 @@ bool PeerLinks::can_connect(Session& one, Session& other) {
   if (is_due_again(entry)) begin(at->first, entry);
   if (entry.state == State::kConnected || entry.state == State::kNone) return true;
   if (entry.state == State::kConnecting && !entry.failed_before) return true;
-  say_untold(one, other, entry);
+  report_loss(one, other, entry);
   return false;
 }
 
@@ -145,7 +145,7 @@ std::optional<bool> PeerLinks::linked(Session& one, Session& other) {
   give_up_late(both, entry);
   // A link that failed before delays no caller.
   if (entry.state == State::kConnecting && !entry.failed_before) return std::nullopt;
-  if (entry.state != State::kConnected) say_untold(one, other, entry);
+  if (entry.state != State::kConnected) report_loss(one, other, entry);
   return entry.state == State::kConnected;
 }
 
@@ -159,7 +159,7 @@ bool PeerLinks::connected(Session& one, Session& other) {
   while (entry.state == State::kConnecting && changed_.wait_until(mutex_, decision) == std::cv_status::no_timeout) {
   }
   give_up_late(both, entry);
-  if (entry.state != State::kConnected) say_untold(one, other, entry);
+  if (entry.state != State::kConnected) report_loss(one, other, entry);
   return entry.state == State::kConnected;
 }
 
@@ -198,8 +198,8 @@ void PeerLinks::report(Session& from, const PeerState& state) {
     entry.reported |= &from == both.first ? 1 : 2;
     if (entry.state == State::kConnecting && entry.reported == 3) {
       entry.reason.clear();
-      entry.untold.clear();
-      entry.failed_before = entry.told = false;
+      entry.loss_notice.clear();
+      entry.failed_before = entry.is_reported = false;
       decided(both, entry, State::kConnected);
     }
     return;
@@ -211,8 +211,8 @@ void PeerLinks::report(Session& from, const PeerState& state) {
     entry.reason = from.address().text() + ": " + printable(state.text);
     decided(both, entry, State::kFailed);
     // It may be the first sign of a lost server, which is reported separately.
-    entry.untold = "the link between " + both.first->address().text() + " and " + both.second->address().text() +
-                   " was lost; data between them goes through this computer (" + printable(state.text) + ")";
+    entry.loss_notice = "the link between " + both.first->address().text() + " and " + both.second->address().text() +
+                        " was lost; data between them goes through this computer (" + printable(state.text) + ")";
     return;
   }
   if (entry.state != State::kConnecting) return;

@@ -57,19 +57,19 @@ class PeerLinks {
     LinkId id = 0;          // of the latest attempt
     unsigned reported = 0;  // bit 0: the first server has the link, bit 1: the second one
     bool failed_before = false;
-    bool told = false;      // the user knows that there is no link
-    bool is_spare = false;  // nothing needs it so far
+    bool is_reported = false;  // the user knows that there is no link
+    bool is_spare = false;     // nothing needs it so far
     std::chrono::steady_clock::time_point begun_at{};
     std::chrono::steady_clock::time_point failed_at{};
     std::string reason;
-    std::string untold;  // a notice of its loss, shown when data has to take another route
+    std::string loss_notice;  // a notice of its loss, shown when data has to take another route
   };
 
   PeerLinks();
   static Key key(Session& one, Session& other);
   // A failed link is made again when it is needed, but not all the time.
   static bool is_due_again(const Entry& entry);
-  void say_untold(Session& one, Session& other, Entry& entry) REQUIRES(mutex_);
+  void report_loss(Session& one, Session& other, Entry& entry) REQUIRES(mutex_);
   // `is_spare`: nothing needs the link.
   void begin(const Key& key, Entry& entry, bool is_spare = false) REQUIRES(mutex_);
   void attempt(const Key& key, Entry& entry) REQUIRES(mutex_);

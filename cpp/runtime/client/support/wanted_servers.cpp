@@ -42,7 +42,7 @@ void judge_unnamed() {
   if (are_required()) end_process("REMOTECL_SERVERS names no server");
 }
 
-void tell_unused() {
+void report_unused() {
   notice(
       "the program has made no context on the servers in REMOTECL_SERVERS; what it computed, it computed on other "
       "devices (`remotecl run` shows a program no others)");

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-// What a program is told if it names servers in REMOTECL_SERVERS but computes elsewhere. Any thread.
+// Reports to a program that names servers in REMOTECL_SERVERS but computes elsewhere. Any thread.
 namespace remotecl::wanted_servers {
 
 // REMOTECL_REQUIRED, unless REMOTECL_DISABLE hides all servers: the program must not compute elsewhere.
@@ -19,6 +19,6 @@ void judge_unnamed();
 
 // Called at the end of a program that had servers, but created no context on them and asked for no device's
 // name.
-void tell_unused();
+void report_unused();
 
 }  // namespace remotecl::wanted_servers

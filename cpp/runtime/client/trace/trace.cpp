@@ -25,7 +25,7 @@ TimedRecord as_told(const Trace& trace, const TraceRecord& record) {
   timed.start = timed.is_profiled ? on_host(lane.device_clock, times.start) : timed.submit;
   timed.end = timed.is_profiled ? on_host(lane.device_clock, times.end) : on_host(lane.server_clock, times.ended);
   if (record.arrived_ns != 0 && !timed.is_profiled) timed.end = std::min(timed.end, record.arrived_ns);
-  if (!times.told) timed.start = timed.end = 0;
+  if (!times.reported) timed.start = timed.end = 0;
   return timed;
 }
 

@@ -29,7 +29,7 @@ struct TraceRecord {
   // server has reported.
   struct Times {
     std::uint64_t received = 0, submitted = 0, ended = 0, start = 0, end = 0;
-    bool told = false;
+    bool reported = false;
     bool has_profile = false;
   };
 

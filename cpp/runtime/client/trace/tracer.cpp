@@ -9,8 +9,9 @@ namespace remotecl {
 
 namespace {
 
-TraceRecord::Times times_of(const CommandTraced& told) {
-  return {told.received_ns, told.submitted_ns, told.ended_ns, told.start_ns, told.end_ns, true, told.has_profile != 0};
+TraceRecord::Times times_of(const CommandTraced& report) {
+  return {report.received_ns,     report.submitted_ns, report.ended_ns, report.start_ns, report.end_ns, true,
+          report.has_profile != 0};
 }
 
 }  // namespace
@@ -49,7 +50,7 @@ bool Tracer::start(std::uint64_t records_max) {
   {
     const MutexLock reports_lock(reports_mutex_);
     reports_max_ = 2 * records_max;  // transfers have two halves
-    told_before_ = asked_;           // samples, too
+    reported_before_ = asked_;       // samples, too
   }
   state_ = State::kRunning;
   on_ = true;
@@ -100,7 +101,7 @@ std::unique_ptr<Trace> Tracer::stop(std::chrono::duration<double> patience) {
 
 bool Tracer::all_told(const std::vector<Server>& servers) {
   return std::all_of(servers.begin(), servers.end(), [this](const Server& entry) REQUIRES(reports_mutex_) {
-    return told_[entry.session] >= entry.asked.size() || entry.session->lost();
+    return reported_[entry.session] >= entry.asked.size() || entry.session->lost();
   });
 }
 
@@ -111,8 +112,8 @@ void Tracer::take_reports(const std::vector<Server>& servers) {
     const MutexLock lock(reports_mutex_);
     reports.swap(reports_);
     arrivals.swap(arrivals_);
-    told_.clear();
-    told_before_ = asked_;
+    reported_.clear();
+    reported_before_ = asked_;
     reports_max_ = 0;
   }
   std::unordered_map<const Session*, const Server*> by_session;
@@ -126,17 +127,17 @@ void Tracer::take_reports(const std::vector<Server>& servers) {
   }
 }
 
-void Tracer::take_report(const Server& server, const CommandTraced& told) {
-  if (told.number <= server.asked_before || told.number - server.asked_before > server.asked.size()) return;
-  const Asked& asked = server.asked[told.number - server.asked_before - 1];
+void Tracer::take_report(const Server& server, const CommandTraced& report) {
+  if (report.number <= server.asked_before || report.number - server.asked_before > server.asked.size()) return;
+  const Asked& asked = server.asked[report.number - server.asked_before - 1];
   TraceRecord* const record = find(asked.record);
   if (record == nullptr) return;
   if (asked.sends) {
-    record->sending = std::make_unique<TraceRecord::Times>(times_of(told));
-    if (told.status < 0) record->status = told.status;
+    record->sending = std::make_unique<TraceRecord::Times>(times_of(report));
+    if (report.status < 0) record->status = report.status;
   } else {
-    record->times = times_of(told);
-    record->status = told.status;
+    record->times = times_of(report);
+    record->status = report.status;
   }
 }
 
@@ -272,10 +273,10 @@ TraceRecord* Tracer::find(std::uint64_t id) {
 void Tracer::report(Session& session, const CommandTraced& report) {
   report_sample(session, report);
   const MutexLock lock(reports_mutex_);
-  if (report.number <= told_before_[&session]) return;  // of an earlier trace
-  if (reports_.size() >= reports_max_) return;          // more than were asked for
+  if (report.number <= reported_before_[&session]) return;  // of an earlier trace
+  if (reports_.size() >= reports_max_) return;              // more than were asked for
   reports_.push_back({&session, report});
-  ++told_[&session];
+  ++reported_[&session];
   if (is_stopping_) changed_.notify_all();
 }
 

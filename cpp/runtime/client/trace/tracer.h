@@ -124,10 +124,10 @@ class Tracer final : public TraceSink {
   ConditionVariable changed_;
   bool is_stopping_ GUARDED_BY(reports_mutex_) = false;
   std::uint64_t reports_max_ GUARDED_BY(reports_mutex_) = 0;  // 0: no trace is running
-  Counts told_before_ GUARDED_BY(reports_mutex_);             // numbers of earlier traces
+  Counts reported_before_ GUARDED_BY(reports_mutex_);         // numbers of earlier traces
   std::vector<Report> reports_ GUARDED_BY(reports_mutex_);
   std::vector<std::pair<std::uint64_t, std::uint64_t>> arrivals_ GUARDED_BY(reports_mutex_);  // record, time
-  Counts told_ GUARDED_BY(reports_mutex_);                                                    // in this trace
+  Counts reported_ GUARDED_BY(reports_mutex_);                                                // in this trace
   SampleSink* sample_sink_ GUARDED_BY(reports_mutex_) = nullptr;
   // The samples of commands whose times were not reported yet, by their number in the session.
   std::unordered_map<const Session*, std::unordered_map<std::uint64_t, std::uint64_t>> samples_

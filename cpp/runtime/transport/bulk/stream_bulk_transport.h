@@ -29,7 +29,7 @@ class StreamBulkTransport final : public BulkTransport {
   std::ptrdiff_t try_receive(const BulkDestination& to) override;
   std::ptrdiff_t try_discard(std::size_t size) override;
   void await_briefly() override { connection_->await_briefly(); }
-  void report_received() override { connection_->tell_received(); }
+  void report_received() override { connection_->report_received(); }
   int wait_handle() const override { return connection_->wait_handle(); }
   std::uint64_t bytes_received() const override { return connection_->bytes_received(); }
   RdmaState rdma() const override { return rdma_; }

@@ -97,7 +97,7 @@ void ResumableConnection::end_if_due() {
   }
 }
 
-void ResumableConnection::tell_received() {
+void ResumableConnection::report_received() {
   if (bytes_received() == acknowledged_) return;
   acknowledged_ = bytes_received();
   hooks_.acknowledge(acknowledged_);

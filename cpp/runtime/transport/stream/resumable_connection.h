@@ -70,7 +70,7 @@ class ResumableConnection final : public Connection {
   bool write_borrowed(Bytes header, Bytes borrowed) override { return writer_.write_borrowed(header, borrowed); }
   void reclaim(std::uint64_t position) override { writer_.reclaim(position); }
   std::uint64_t completed() const override { return acknowledged_bytes(); }
-  void tell_received() override;
+  void report_received() override;
 
   std::uint64_t acknowledged_bytes() const { return writer_.acknowledged_bytes(); }
   // The other side has received this many bytes. Returns false if that is impossible.
