@@ -139,7 +139,7 @@ def test_a_small_write_that_carries_other_bytes_than_it_says(victim: Victim):
             assert "carries" in client.last_words()
 
 
-def greeted(victim: Victim, said: bytes) -> Welcome | None:
+def answer_to(victim: Victim, said: bytes) -> Welcome | None:
     """Null: the server ended the connection without a word."""
     with socket.create_connection(victim.address, WITHIN_S) as stream, contextlib.suppress(ConnectionError):
         stream.sendall(said)
@@ -147,20 +147,20 @@ def greeted(victim: Victim, said: bytes) -> Welcome | None:
     return None
 
 
-def test_greetings_of_those_who_do_not_belong(victim: Victim):
-    other = greeted(victim, hello(CONTROL, version=VERSION + 1))
+def test_handshakes_of_those_who_do_not_belong(victim: Victim):
+    other = answer_to(victim, hello(CONTROL, version=VERSION + 1))
     assert other is not None and (other.status, other.version) == (OTHER_VERSION, VERSION)
-    assert greeted(victim, b"GET / HTTP/1.1\r\nHost: victim\r\nAccept: */*\r\n\r\n".ljust(48)) is None
-    assert greeted(victim, hello(6)) is None
-    assert greeted(victim, hello(0xFFFFFFFF)) is None
+    assert answer_to(victim, b"GET / HTTP/1.1\r\nHost: victim\r\nAccept: */*\r\n\r\n".ljust(48)) is None
+    assert answer_to(victim, hello(6)) is None
+    assert answer_to(victim, hello(0xFFFFFFFF)) is None
     with Client(victim.address) as client:
         session = client.welcome.session
         for role in (BULK, PEER_CONTROL, STRIPE):
-            refused = greeted(victim, hello(role, session=session, secret=os.urandom(16)))
+            refused = answer_to(victim, hello(role, session=session, secret=os.urandom(16)))
             assert refused is not None and refused.status == UNKNOWN_SESSION
         # A proof for another role is none for this one.
         secret = proof(client.welcome.secret, 1, STRIPE, 0, session)[:16]
-        refused = greeted(victim, hello(BULK, session=session, secret=secret))
+        refused = answer_to(victim, hello(BULK, session=session, secret=secret))
         assert refused is not None and refused.status == UNKNOWN_SESSION
         client.ping()
 

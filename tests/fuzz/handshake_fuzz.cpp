@@ -55,7 +55,7 @@ struct OtherSide {
 };
 
 // A stranger's words to a daemon with a token, whose challenge it may have an answer to.
-void greet_daemon(const Head& head, Bytes words) {
+void knock_at_daemon(const Head& head, Bytes words) {
   OtherSide stranger;
   const Bytes hello_words = words.first(std::min(words.size(), kHelloSize));
   words = words.subspan(hello_words.size());
@@ -175,7 +175,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   head.side %= kSides;
   const Bytes words = input.subspan(sizeof head);
   if (head.side == kStranger) {
-    greet_daemon(head, words);
+    knock_at_daemon(head, words);
   } else {
     Answerer(head, words).serve();
   }

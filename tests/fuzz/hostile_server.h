@@ -11,11 +11,11 @@
 
 namespace remotecl::fuzz {
 
-// A server on loopback that greets one client as it should, and then answers with the records of an input. One after
-// the other, each up to the next of channel kControl, when a message comes that wants an answer; after the last one it
-// hangs up. In a message of kControl the first number is that of what was asked (a token, transfer or event). Elsewhere
-// small ids count from the client's first one, and 0 is its newest bulk read. A record of kHonest stands for right
-// answers. Owned by the fuzzer's thread.
+// A server on loopback that does the handshake of one client as it should, and then answers with the records of an
+// input. One after the other, each up to the next of channel kControl, when a message comes that wants an answer; after
+// the last one it hangs up. In a message of kControl the first number is that of what was asked (a token, transfer or
+// event). Elsewhere small ids count from the client's first one, and 0 is its newest bulk read. A record of kHonest
+// stands for right answers. Owned by the fuzzer's thread.
 class HostileServer {
  public:
   HostileServer();

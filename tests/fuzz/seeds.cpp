@@ -100,8 +100,8 @@ void write_reports(const std::filesystem::path& corpus) {
 }
 
 // What a handshake's input begins with: see handshake_fuzz.cpp.
-void write_greeting(const std::filesystem::path& corpus, const std::string& name, std::array<std::uint8_t, 4> head,
-                    std::initializer_list<Bytes> words) {
+void write_handshake(const std::filesystem::path& corpus, const std::string& name, std::array<std::uint8_t, 4> head,
+                     std::initializer_list<Bytes> words) {
   std::vector<std::byte> bytes(16);
   std::memcpy(bytes.data(), head.data(), head.size());
   bytes[8] = std::byte{1};  // the epoch
@@ -109,14 +109,14 @@ void write_greeting(const std::filesystem::path& corpus, const std::string& name
   write(corpus / "handshake" / name, bytes);
 }
 
-void write_greetings(const std::filesystem::path& corpus) {
+void write_handshakes(const std::filesystem::path& corpus) {
   for (std::uint32_t role = 0; role < 6; ++role) {
     const auto hello = encode_frame<Hello, kHelloSize>(
         {kMagic, kProtocolVersion, static_cast<Role>(role), kFeatureToken, 0, Secret{5}});
     const std::string suffix = std::to_string(role);
-    write_greeting(corpus, "stranger-" + suffix, {0, 0, 0, 0}, {hello});
-    write_greeting(corpus, "stranger-with-token-" + suffix, {0, 1, 0, 1}, {hello});
-    write_greeting(corpus, "stranger-with-wrong-token-" + suffix, {0, 1, 7, 1}, {hello});
+    write_handshake(corpus, "stranger-" + suffix, {0, 0, 0, 0}, {hello});
+    write_handshake(corpus, "stranger-with-token-" + suffix, {0, 1, 0, 1}, {hello});
+    write_handshake(corpus, "stranger-with-wrong-token-" + suffix, {0, 1, 7, 1}, {hello});
   }
   const std::string_view text = "come back later";
   Welcome welcome{kMagic, kProtocolVersion, WelcomeStatus::kAccepted, 0, 1, Secret{6}, 1, 0, 0};
@@ -128,12 +128,12 @@ void write_greetings(const std::filesystem::path& corpus) {
   welcome.status = WelcomeStatus::kBusy;
   welcome.text_size = static_cast<std::uint32_t>(text.size());
   const auto busy = encode_frame<Welcome, kWelcomeSize>(welcome);
-  write_greeting(corpus, "server", {1, 0, 0, 0}, {accepted});
-  write_greeting(corpus, "server-with-token", {1, 1, 0, 1}, {challenge, accepted_with_token});
-  write_greeting(corpus, "server-with-wrong-token", {1, 1, 7, 1}, {challenge, accepted_with_token});
-  write_greeting(corpus, "busy-server", {1, 0, 0, 0}, {busy, as_bytes(text)});
-  write_greeting(corpus, "session", {2, 1, 0, 0}, {accepted});
-  write_greeting(corpus, "busy-session", {2, 0, 0, 0}, {busy, as_bytes(text)});
+  write_handshake(corpus, "server", {1, 0, 0, 0}, {accepted});
+  write_handshake(corpus, "server-with-token", {1, 1, 0, 1}, {challenge, accepted_with_token});
+  write_handshake(corpus, "server-with-wrong-token", {1, 1, 7, 1}, {challenge, accepted_with_token});
+  write_handshake(corpus, "busy-server", {1, 0, 0, 0}, {busy, as_bytes(text)});
+  write_handshake(corpus, "session", {2, 1, 0, 0}, {accepted});
+  write_handshake(corpus, "busy-session", {2, 0, 0, 0}, {busy, as_bytes(text)});
 }
 
 // Steps of both sides, as shared_memory_fuzz has them.
@@ -167,7 +167,7 @@ int main(int argc, char** argv) {
   }
   const std::filesystem::path corpus(argv[1]);
   for (const auto& [name, script] : session_seeds()) write_session(corpus, name, script);
-  write_greetings(corpus);
+  write_handshakes(corpus);
   write_shared_memory(corpus);
   write_reports(corpus);
   // The client's programs, with right answers only.

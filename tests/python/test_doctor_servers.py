@@ -1,4 +1,4 @@
-"""`remotecl doctor` and servers: other programs, other releases, long roads."""
+"""`remotecl doctor` and servers: other programs, other releases, long ways."""
 
 import contextlib
 import socket

@@ -17,7 +17,7 @@ SESSIONS = 200
 KIB_PER_SESSION_MAX = 1024
 
 
-def greet(address, version, role, session=0, secret=bytes(16)):
+def handshake(address, version, role, session=0, secret=bytes(16)):
     host, port = address.rsplit(":", 1)
     connection = socket.create_connection((host, int(port)))
     connection.sendall(HELLO.pack(b"remotecl", version, role, 0, session, secret))
@@ -38,15 +38,15 @@ def resident_kib(process):
 
 def test_an_idle_session_takes_less_than_a_mebibyte():
     with remotecl.Server() as server:
-        refused, (_, version, status, *_) = greet(server.address, 0, CONTROL)
+        refused, (_, version, status, *_) = handshake(server.address, 0, CONTROL)
         refused.close()
         assert status == 1  # another version: now this one is known
         connections = []
 
         def connect():
-            control, (_, _, accepted, _, session, secret, *_) = greet(server.address, version, CONTROL)
+            control, (_, _, accepted, _, session, secret, *_) = handshake(server.address, version, CONTROL)
             assert accepted == 0
-            bulk, (_, _, accepted, *_) = greet(
+            bulk, (_, _, accepted, *_) = handshake(
                 server.address, version, BULK, session, proof_of(secret, version, BULK, session)
             )
             assert accepted == 0

@@ -126,10 +126,10 @@ def served(request, tmp_path):
 
 
 @pytest.mark.usefixtures("driver_that_crashes")
-@pytest.mark.parametrize("road", ["shared memory", "network"])
-def test_a_crash_ends_one_session_and_says_why(served, road):
+@pytest.mark.parametrize("route", ["shared memory", "network"])
+def test_a_crash_ends_one_session_and_says_why(served, route):
     daemon, name = served
-    environment = {} if road == "shared memory" else {"REMOTECL_SHARED_MEMORY": "off"}
+    environment = {} if route == "shared memory" else {"REMOTECL_SHARED_MEMORY": "off"}
     with Client(GOES_ON, name) as other, Client(CRASHES, name, **environment) as crashing:
         assert other.tell() == "right\n"
         errors = json.loads(crashing.tell())

@@ -1,4 +1,4 @@
-// Images: the same pixels whatever road they take.
+// Images have the same pixels, whatever route they take.
 #include <cstring>
 
 #include "icd/fixture.h"

@@ -35,7 +35,7 @@ class FaultRelay {
   int cut_peers();
 
   enum Fault { kCut, kNearLost, kFarLost, kStall, kCorruption, kFaultKinds };
-  // One fault of a random kind in a random connection that has been greeted: cut for both ends; lost by the end that
+  // One fault of a random kind in a random connection whose handshake is over: cut for both ends; lost by the end that
   // connects while the other one hears nothing, or the reverse for a while; passing nothing on for a while; a bit that
   // has changed. None when there is no such connection.
   void disturb(std::mt19937_64& random);

@@ -160,7 +160,7 @@ TEST_F(BulkChannelTest, PushesOfNoChannelCannotHaveBeenTaken) {
   EXPECT_TRUE(becomes_lost());
 }
 
-// As by a server that greets many clients at a time.
+// As by a server that does the handshakes of many clients at a time.
 TEST_F(BulkChannelTest, OneThatIsRefusedForAWhileIsTriedAgain) {
   WireServer busy;
   busy.welcome_channels(2, 5);

@@ -20,7 +20,7 @@ struct TraceBuilder {
     record->status = CL_COMPLETE;
     record->times.received = record->times.submitted = submitted;
     record->times.ended = ended;
-    record->times.told = true;
+    record->times.reported = true;
     trace.records.push_back(std::move(record));
     return *trace.records.back();
   }

@@ -121,7 +121,7 @@ TEST_F(HandshakeTest, TruncatedHelloHoldsNobodyUp) {
   EXPECT_TRUE(eventually([&] { return server_.connections() == 1; }));
 }
 
-TEST_F(HandshakeTest, ManyUnfinishedGreetingsAreBounded) {
+TEST_F(HandshakeTest, ManyUnfinishedHandshakesAreBounded) {
   std::vector<std::unique_ptr<Connection>> connections;
   for (int i = 0; i < 80; ++i) connections.push_back(connect());
   std::array<std::byte, kWelcomeSize> bytes;

@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using server::PendingHandshakes;
 
-class GreetingsTest : public ::testing::Test {
+class PendingHandshakesTest : public ::testing::Test {
  protected:
   struct Guest {
     std::unique_ptr<Connection> near, far;
@@ -43,7 +43,7 @@ class GreetingsTest : public ::testing::Test {
   std::deque<Guest> guests_;  // after the places that they have
 };
 
-TEST_F(GreetingsTest, TheOldestOfTheAddressWithTheMostGivesWayToAnother) {
+TEST_F(PendingHandshakesTest, TheOldestOfTheAddressWithTheMostGivesWayToAnother) {
   ASSERT_TRUE(come("10.0.0.2").place);
   fill(PendingHandshakes::kMax - 1, "10.0.0.1");
   for (std::size_t i = 1; i <= 10; ++i) {
@@ -53,14 +53,14 @@ TEST_F(GreetingsTest, TheOldestOfTheAddressWithTheMostGivesWayToAnother) {
   }
 }
 
-TEST_F(GreetingsTest, OneAddressHasAllPlacesWhileNobodyElseComes) {
+TEST_F(PendingHandshakesTest, OneAddressHasAllPlacesWhileNobodyElseComes) {
   fill(PendingHandshakes::kMax, "10.0.0.1");
   EXPECT_FALSE(come("10.0.0.1").place);
   guests_.front().place.reset();
   EXPECT_TRUE(come("10.0.0.1").place);
 }
 
-TEST_F(GreetingsTest, WhoHasSaidNothingForLongGivesWayToAnybody) {
+TEST_F(PendingHandshakesTest, WhoHasSaidNothingForLongGivesWayToAnybody) {
   fill(PendingHandshakes::kMax, "10.0.0.1");
   now_ += PendingHandshakes::kPatience;
   EXPECT_TRUE(come("10.0.0.1").place);
@@ -68,7 +68,7 @@ TEST_F(GreetingsTest, WhoHasSaidNothingForLongGivesWayToAnybody) {
   EXPECT_EQ(ended(), 1u);
 }
 
-TEST_F(GreetingsTest, AnAddressThatIsKnownHasPlacesThatManyOthersCannotTake) {
+TEST_F(PendingHandshakesTest, AnAddressThatIsKnownHasPlacesThatManyOthersCannotTake) {
   Guest& known = come("10.9.9.9");
   known.place->leave_proved();
   for (std::size_t i = 0; i < PendingHandshakes::kMax; ++i) ASSERT_TRUE(come("10.0.0." + std::to_string(i)).place);
@@ -77,7 +77,7 @@ TEST_F(GreetingsTest, AnAddressThatIsKnownHasPlacesThatManyOthersCannotTake) {
   EXPECT_EQ(ended(), 0u);
 }
 
-TEST_F(GreetingsTest, AddressesOfOneNetworkOfIPv6CountAsOne) {
+TEST_F(PendingHandshakesTest, AddressesOfOneNetworkOfIPv6CountAsOne) {
   for (std::size_t i = 0; i < PendingHandshakes::kMax; ++i) ASSERT_TRUE(come("2001:db8::1:" + std::to_string(i)).place);
   EXPECT_TRUE(come("2001:db8:1::1").place);
   EXPECT_EQ(ended(), 1u);
@@ -86,7 +86,7 @@ TEST_F(GreetingsTest, AddressesOfOneNetworkOfIPv6CountAsOne) {
   EXPECT_EQ(ended(), 3u);
 }
 
-TEST_F(GreetingsTest, WhoHadToGiveWayTakesNobodysPlaceWithItsEnd) {
+TEST_F(PendingHandshakesTest, WhoHadToGiveWayTakesNobodysPlaceWithItsEnd) {
   fill(PendingHandshakes::kMax, "10.0.0.1");
   ASSERT_TRUE(come("10.0.0.2").place);
   guests_.front().place.reset();

@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 TlsTrust pinned(const KeyPin& pin) { return {pin, {}, {}, {}}; }
 
-class TlsGreetingTest : public ServerTest {
+class ServerTlsHandshakeTest : public ServerTest {
  protected:
   static TlsServer speaking(const CertificateFiles& files, const std::string& client_ca = {}) {
     return TlsServer({files.certificate, files.key, client_ca});
@@ -34,7 +34,7 @@ class TlsGreetingTest : public ServerTest {
   server::Server secured_{Address{"127.0.0.1", 0}, "0", {}, speaking(files_)};
 };
 
-TEST_F(TlsGreetingTest, ClientWithThePinHasASessionAndItsBulkConnection) {
+TEST_F(ServerTlsHandshakeTest, ClientWithThePinHasASessionAndItsBulkConnection) {
   const Dialer dialer({secured_.address(), {}, pinned(files_.pin)});
   const auto control = dialer.connect(5s);
   ASSERT_NE(control->peer_certificate(), nullptr);
@@ -47,7 +47,7 @@ TEST_F(TlsGreetingTest, ClientWithThePinHasASessionAndItsBulkConnection) {
   EXPECT_EQ(refusal(secured_.address(), pinned(files_.pin), Role::kMonitor), "");
 }
 
-TEST_F(TlsGreetingTest, PlainClientIsToldToNameThePin) {
+TEST_F(ServerTlsHandshakeTest, PlainClientIsToldToNameThePin) {
   const std::string text = refusal(secured_.address(), {});
   expect_words(text, secured_.address().text() + " refused the connection: it speaks TLS only");
   expect_words(text, "?pin=sha256:...");
@@ -57,17 +57,17 @@ TEST_F(TlsGreetingTest, PlainClientIsToldToNameThePin) {
   EXPECT_EQ(secured_.sessions(), 0u);
 }
 
-TEST_F(TlsGreetingTest, PlainServerTellsWhoAsksForTls) {
+TEST_F(ServerTlsHandshakeTest, PlainServerTellsWhoAsksForTls) {
   expect_words(refusal(address(), pinned(files_.pin)), "refused the connection: it was started without --tls");
   WireClient(address()).ping();
 }
 
-TEST_F(TlsGreetingTest, AnotherKeyEndsItBeforeTheGreeting) {
+TEST_F(ServerTlsHandshakeTest, AnotherKeyEndsItBeforeTheFirstWords) {
   expect_words(refusal(secured_.address(), pinned(own_certificate(folder_, "other").pin)), "has another key");
   EXPECT_TRUE(eventually([&] { return secured_.connections() == 0; }));
 }
 
-TEST_F(TlsGreetingTest, BusyIsToldToThoseWhoAskForTlsToo) {
+TEST_F(ServerTlsHandshakeTest, BusyIsToldToThoseWhoAskForTlsToo) {
   std::vector<std::unique_ptr<Connection>> strangers;
   for (int i = 0; i < 64; ++i) strangers.push_back(tcp::connect(secured_.address(), 5s));
   ASSERT_TRUE(eventually([&] { return secured_.connections() == 64; }));
@@ -77,7 +77,7 @@ TEST_F(TlsGreetingTest, BusyIsToldToThoseWhoAskForTlsToo) {
   EXPECT_EQ(refusal(secured_.address(), pinned(files_.pin)), "");
 }
 
-TEST_F(TlsGreetingTest, ClientsCertificateIsAskedForAndExplained) {
+TEST_F(ServerTlsHandshakeTest, ClientsCertificateIsAskedForAndExplained) {
   const Authority authority(folder_);
   const server::Server asking(Address{"127.0.0.1", 0}, "0", {}, speaking(files_, authority.file()));
   const auto with = [&](const CertificateFiles& files) {
@@ -95,7 +95,7 @@ TEST_F(TlsGreetingTest, ClientsCertificateIsAskedForAndExplained) {
 }
 
 // Those who say part of what they should, and those who have spoken TLS and say nothing in it.
-TEST_F(TlsGreetingTest, StrangersHoldLittleAndNotForLong) {
+TEST_F(ServerTlsHandshakeTest, StrangersHoldLittleAndNotForLong) {
   constexpr std::size_t kStrangers = 60;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   constexpr std::size_t kKibMax = 1024;  // what they add to each thread
@@ -128,7 +128,7 @@ TEST_F(TlsGreetingTest, StrangersHoldLittleAndNotForLong) {
 }
 
 // A server that is to connect to another one.
-class TlsPeerTest : public TlsGreetingTest {
+class TlsPeerTest : public ServerTlsHandshakeTest {
  protected:
   // What comes of it; the other server has no such session, which is the last thing to be found out.
   std::string outcome(Bytes pin) {

@@ -66,7 +66,7 @@ TEST_F(TokenHandshakeTest, WhoKnowsTheTokenGetsASessionWhoseSecretDoesNotTravel)
   EXPECT_EQ(shake_hands(*approach(), hello)->status, WelcomeStatus::kAccepted);
 }
 
-TEST_F(TokenHandshakeTest, TheClientsOwnGreetingSucceedsAndJoins) {
+TEST_F(TokenHandshakeTest, TheClientsOwnHandshakeSucceedsAndJoins) {
   const auto control = approach();
   const Welcome welcome = handshake_with_server(*control, guarded(), &kToken);
   const auto bulk = approach();
@@ -93,7 +93,7 @@ TEST_F(TokenHandshakeTest, MonitorNeedsTheTokenToo) {
   EXPECT_EQ(handshake_with_server(*connection, guarded(), &kToken, Role::kMonitor).status, WelcomeStatus::kAccepted);
 }
 
-TEST_F(TokenHandshakeTest, ProofOfAnotherGreetingIsWorthNothing) {
+TEST_F(TokenHandshakeTest, ProofOfAnotherHandshakeIsWorthNothing) {
   Transcript transcript{};
   const auto first = approach();
   ASSERT_EQ(prove_to(*first, kToken, &transcript)->status, WelcomeStatus::kAccepted);

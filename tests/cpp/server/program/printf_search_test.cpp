@@ -69,7 +69,7 @@ TEST_F(HiddenPrintfTest, WhatIsPrintedReachesItsClientHoweverItIsCalled) {
   EXPECT_EQ(output_of(client, "kernel void k() { pri\\\nntf(\"lines\\n\"); }"), "lines\n");
 }
 
-// The slow road is for those that print.
+// Only programs that print are searched slowly.
 TEST_F(HiddenPrintfTest, WhoPastesOtherNamesDoesNotPrint) {
   server::NativeDriver driver("0");
   server::Device& device = *driver.device(0);

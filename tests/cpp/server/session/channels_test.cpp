@@ -25,7 +25,7 @@ class ChannelsTest : public ServerTest {
   static void SetUpTestSuite() { ::setenv("REMOTECL_BULK_CHANNELS", "2", 1); }
   static void TearDownTestSuite() { ::unsetenv("REMOTECL_BULK_CHANNELS"); }
 
-  Welcome greet_channel(unsigned number, unsigned wanted, std::string* text = nullptr) {
+  Welcome open_channel(unsigned number, unsigned wanted, std::string* text = nullptr) {
     Hello hello = hello_of(Role::kBulk);
     hello.features = features_of_channel(number) | features_of_channel_count(wanted);
     hello.session = client_.welcome().session;
@@ -43,34 +43,34 @@ class ChannelsTest : public ServerTest {
 };
 
 TEST_F(ChannelsTest, TheSmallerNumberIsUsed) {
-  EXPECT_EQ(channel_count_of(greet_channel(0, 8).features), 2u);
-  EXPECT_EQ(greet_channel(1, 0).status, WelcomeStatus::kAccepted);
+  EXPECT_EQ(channel_count_of(open_channel(0, 8).features), 2u);
+  EXPECT_EQ(open_channel(1, 0).status, WelcomeStatus::kAccepted);
   client_.ping();
 }
 
 TEST_F(ChannelsTest, WhoAsksForNoneHasOne) {
-  EXPECT_EQ(channel_count_of(greet_channel(0, 0).features), 0u);
-  EXPECT_EQ(greet_channel(1, 0).status, WelcomeStatus::kBusy);
+  EXPECT_EQ(channel_count_of(open_channel(0, 0).features), 0u);
+  EXPECT_EQ(open_channel(1, 0).status, WelcomeStatus::kBusy);
   client_.ping();
 }
 
 TEST_F(ChannelsTest, OneThatIsNotThereIsRefused) {
   std::string text;
-  EXPECT_EQ(greet_channel(1, 0, &text).status, WelcomeStatus::kBusy) << "before the first one";
+  EXPECT_EQ(open_channel(1, 0, &text).status, WelcomeStatus::kBusy) << "before the first one";
   EXPECT_NE(text.find("is none of them"), std::string::npos) << text;
-  greet_channel(0, 2);
-  for (const unsigned number : {2u, 8u, 15u}) EXPECT_EQ(greet_channel(number, 0).status, WelcomeStatus::kBusy);
+  open_channel(0, 2);
+  for (const unsigned number : {2u, 8u, 15u}) EXPECT_EQ(open_channel(number, 0).status, WelcomeStatus::kBusy);
   client_.ping();
 }
 
 TEST_F(ChannelsTest, OneThatIsTakenIsRefused) {
-  greet_channel(0, 2);
-  greet_channel(1, 0);
+  open_channel(0, 2);
+  open_channel(1, 0);
   std::string text;
-  EXPECT_EQ(greet_channel(1, 0, &text).status, WelcomeStatus::kBusy);
+  EXPECT_EQ(open_channel(1, 0, &text).status, WelcomeStatus::kBusy);
   EXPECT_NE(text.find("has its connection"), std::string::npos) << text;
-  EXPECT_EQ(greet_channel(0, 8).status, WelcomeStatus::kBusy) << "and changes no number";
-  EXPECT_EQ(greet_channel(2, 0).status, WelcomeStatus::kBusy);
+  EXPECT_EQ(open_channel(0, 8).status, WelcomeStatus::kBusy) << "and changes no number";
+  EXPECT_EQ(open_channel(2, 0).status, WelcomeStatus::kBusy);
   client_.ping();
 }
 
@@ -86,8 +86,8 @@ TEST_F(ChannelsTest, TheNumberIsPartOfTheProof) {
 }
 
 TEST_F(ChannelsTest, BytesOnAnothersChannelEndTheSession) {
-  greet_channel(0, 2);
-  greet_channel(1, 0);
+  open_channel(0, 2);
+  open_channel(1, 0);
   const ObjectId queue = client_.make_queue();
   const ObjectId buffer = client_.make_buffer(1u << 17);
   const TransferId in = client_.id();
@@ -100,8 +100,8 @@ TEST_F(ChannelsTest, BytesOnAnothersChannelEndTheSession) {
 
 // Were the second one not known to the session, whoever follows it would wait for ever.
 TEST_F(ChannelsTest, ATransferIdIsOfOneChannelOnly) {
-  greet_channel(0, 2);
-  greet_channel(1, 0);
+  open_channel(0, 2);
+  open_channel(1, 0);
   static constexpr std::int64_t kByCount[] = {CL_DEVICE_PARTITION_BY_COUNTS, 1, CL_DEVICE_PARTITION_BY_COUNTS_LIST_END,
                                               0};
   static constexpr std::uint32_t kOther[] = {1001};  // of the second channel

@@ -274,7 +274,7 @@ TEST_P(BulkTest, ManyReadsBehindAKernelSeeWhatItWrote) {
   for (const TransferId read : reads) EXPECT_EQ(client_.receive_bulk(read, kBytes), expected);
 }
 
-INSTANTIATE_TEST_SUITE_P(Roads, BulkTest, ::testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(Routes, BulkTest, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "Staged" : "Mapped"; });
 
 }  // namespace

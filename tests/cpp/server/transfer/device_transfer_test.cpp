@@ -176,7 +176,7 @@ TEST_P(DeviceTransferTest, PartMayGoBeforeTheThreadsThatReadFromIt) {
   EXPECT_EQ(client_.event_status(transfer(part_, 0, buffer, 0, 64)), CL_COMPLETE);
 }
 
-INSTANTIATE_TEST_SUITE_P(Roads, DeviceTransferTest, ::testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(Routes, DeviceTransferTest, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "Staged" : "Mapped"; });
 
 }  // namespace

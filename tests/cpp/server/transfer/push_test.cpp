@@ -131,7 +131,7 @@ TEST_P(PushTest, SessionEndsWhileBytesWaitForTheirCommand) {
   EXPECT_TRUE(eventually([&] { return server_.sessions() == 0; }));
 }
 
-INSTANTIATE_TEST_SUITE_P(Roads, PushTest, ::testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(Routes, PushTest, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "Staged" : "Mapped"; });
 
 }  // namespace

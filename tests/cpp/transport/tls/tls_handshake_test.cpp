@@ -88,7 +88,7 @@ TEST_F(TlsHandshakeTest, PinAndAuthorityAreBothAskedFor) {
 }
 
 // What the server knows of clients; the handshake refuses those that it objects to.
-TEST_F(TlsHandshakeTest, ClientsCertificateIsJudgedButTheGreetingSpeaks) {
+TEST_F(TlsHandshakeTest, ClientsCertificateIsJudgedButTheWelcomeSpeaks) {
   const TlsServer asking = server(own_, authority_.file());
   const auto objection_to = [&](const CertificateFiles& files) {
     const TlsPair pair = shake_hands(TlsClient({own_.pin, {}, files.certificate, files.key}), asking);
