@@ -6,7 +6,7 @@
 
 #include "plugins/ffmpeg/codec.h"
 #include "plugins/ffmpeg/media_input.h"
-#include "plugins/support/pacing.h"
+#include "plugins/support/live_source.h"
 #include "plugins/support/plugin_error.h"
 
 namespace remotecl::plugins {

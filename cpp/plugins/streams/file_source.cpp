@@ -11,8 +11,8 @@
 #include <string>
 
 #include "plugins/streams/sources.h"
+#include "plugins/support/frame_clock.h"
 #include "plugins/support/open_file.h"
-#include "plugins/support/pacing.h"
 #include "plugins/support/plugin_error.h"
 
 namespace remotecl::plugins {
@@ -45,20 +45,20 @@ std::uint64_t size_of(int file) {
 class PacedSource : public Source {
  public:
   explicit PacedSource(const StreamName& name)
-      : pace_(name.rate()), keeps_newest_(name.wants_newest()), loops_(name.is_on("loop")) {}
+      : clock_(name.rate()), keeps_newest_(name.wants_newest()), loops_(name.is_on("loop")) {}
 
  protected:
   std::optional<FrameInfo> find() final {
-    const std::uint64_t overdue = keeps_newest_ ? pace_.overdue(number_) : 0;
+    const std::uint64_t overdue = keeps_newest_ ? clock_.overdue(number_) : 0;
     std::uint64_t dropped = 0;
     while (dropped < overdue && step(true)) ++dropped;
     if (!step(false)) return std::nullopt;
     number_ += dropped;
-    pace_.wait_for(number_);
+    clock_.wait_for(number_);
     FrameInfo info;
     info.size = size();
     info.dropped = dropped;
-    info.timestamp_ns = pace_.timestamp_ns(number_++);
+    info.timestamp_ns = clock_.timestamp_ns(number_++);
     return info;
   }
 
@@ -76,7 +76,7 @@ class PacedSource : public Source {
     return advance(passes_over);
   }
 
-  Pace pace_;
+  FrameClock clock_;
   const bool keeps_newest_, loops_;
   std::uint64_t number_ = 0;
 };

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <thread>
 
-#include "plugins/support/pacing.h"
+#include "plugins/support/live_source.h"
 #include "plugins/support/plugin_error.h"
 #include "plugins/support/rules.h"
 #include "plugins/support/stream_name.h"

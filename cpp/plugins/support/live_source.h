@@ -14,25 +14,6 @@
 
 namespace remotecl::plugins {
 
-// When the frames of something that could be read at once are due. One thread.
-class Pace {
- public:
-  using Clock = std::chrono::steady_clock;
-
-  // `rate`: frames a second; 0: at once.
-  explicit Pace(double rate) : rate_(rate) {}
-
-  // How many frames are over already when frame `number` is asked for: a later one is due by now.
-  std::uint64_t overdue(std::uint64_t number);
-  // Returns when frame `number` is due.
-  void wait_for(std::uint64_t number);
-  std::uint64_t timestamp_ns(std::uint64_t number) const;
-
- private:
-  const double rate_;
-  std::optional<Clock::time_point> start_;  // of frame 0: its first read
-};
-
 // A source that delivers at a rate of its own: a thread takes its frames, so that a slow reader does not hold it up
 // beyond a bound. With `newest` only the last frame is kept; otherwise up to `depth`, and then the source waits.
 class LiveSource : public Source {
