@@ -48,9 +48,9 @@ server::ProcessCommand session_process(const Options& options, bool has_store, c
   const auto add = [&command](const char* option, const std::string& value) {
     command.arguments.insert(command.arguments.end(), {option, value});
   };
-  if (!options.containment.user.empty()) add("--session-user", options.containment.user);
+  if (!options.isolation.containment.user.empty()) add("--session-user", options.isolation.containment.user);
   for (const std::string& path : server::driver_paths()) add("--session-path", path);
-  for (const std::string& path : options.containment.paths) add("--session-path", path);
+  for (const std::string& path : options.isolation.containment.paths) add("--session-path", path);
   for (const std::string& rule : options.peers) add("--peers", rule);
   for (const std::string& watts : options.devices.watts) add("--watts", watts);
   for (const std::string& price : options.devices.prices) add("--price", price);
@@ -62,30 +62,30 @@ server::ProcessCommand session_process(const Options& options, bool has_store, c
 
 // Whether others than the server's user can have sessions.
 bool is_open(const Address& address, const Options& options, const server::LimitsTable& limits) {
-  return !address.is_loopback() || !options.token_file.empty() || !options.client_ca.empty() || !limits.users.empty();
+  return !address.is_loopback() || !options.token_file.empty() || !options.tls.client_ca.empty() ||
+         !limits.users.empty();
 }
 
 // Whether contained sessions of one user may find what others of them have stored, which is whatever their kernels
 // made of it. Strangers and the owners of certificates are all the same user.
 bool shares_builds(const Address& address, const Options& options, const server::LimitsTable& limits) {
   const bool has_tokens = !options.token_file.empty() || !limits.users.empty();
-  return options.store.trusts_users || (options.client_ca.empty() && (has_tokens || address.is_loopback()));
+  return options.store.trusts_users || (options.tls.client_ca.empty() && (has_tokens || address.is_loopback()));
 }
 
 // Where contained sessions accept RDMA channels; empty: nowhere. They get the RDMA device for that, by which their
 // kernels could reach other machines, so the operator must have asked for RDMA.
 std::string rdma_of_sessions(const Options& options, const RdmaAcceptor* rdma) {
   const bool is_asked_for = rdma != nullptr && !options.rdma.empty();
-  const bool is_encrypted = !options.tls.empty() || options.has_new_tls;
+  const bool is_encrypted = options.tls.is_on();
   return is_asked_for && !is_encrypted ? rdma->host() : "";
 }
 
 std::optional<server::ProcessCommand> isolation(const Options& options, bool is_open, bool has_store,
                                                 const RdmaAcceptor* rdma, const server::NativeDriver& driver,
                                                 std::string& words) {
-  const bool is_said = options.isolate || options.no_isolate;
-  const auto choice =
-      server::choose_isolation(is_said ? std::optional(options.isolate) : std::nullopt, is_open, driver);
+  const auto choice = server::choose_isolation(
+      options.isolation.is_chosen() ? std::optional(options.isolation.is_on) : std::nullopt, is_open, driver);
   words = choice.words;
   server::log_info("{}", choice.words);
   if (!choice.isolates) return std::nullopt;
@@ -102,7 +102,7 @@ std::optional<server::ProcessCommand> isolation(const Options& options, bool is_
 
 // Anybody who can reach the address could use the devices, so the operator must say that this is intended.
 void require_protection(const Address& address, const Options& options, const server::LimitsTable& limits) {
-  const bool keeps_out = !options.token_file.empty() || !options.client_ca.empty() || !limits.users.empty();
+  const bool keeps_out = !options.token_file.empty() || !options.tls.client_ca.empty() || !limits.users.empty();
   if (address.is_loopback() || keeps_out) return;
   if (!options.insecure) {
     throw ConnectionError(
@@ -260,15 +260,17 @@ int run(const Options& options) {
   std::optional<AccessToken> token;
   if (!options.token_file.empty()) token = read_token(options.token_file);
   std::optional<TlsServer> tls;
-  if (!options.client_ca.empty() && options.tls.empty() && !options.has_new_tls) {
+  if (!options.tls.client_ca.empty() && !options.tls.is_on()) {
     throw std::invalid_argument("--tls-client-ca needs --tls or --tls-new: certificates are shown by TLS");
   }
-  if (!options.tls.empty()) tls.emplace(TlsServerFiles{options.tls[0], options.tls[1], options.client_ca});
-  if (options.has_new_tls) tls.emplace(TlsServerFiles{"", "", options.client_ca, host_names()});
+  if (!options.tls.files.empty()) {
+    tls.emplace(TlsServerFiles{options.tls.files[0], options.tls.files[1], options.tls.client_ca});
+  }
+  if (options.tls.has_new_key) tls.emplace(TlsServerFiles{"", "", options.tls.client_ca, host_names()});
   const std::string pin = tls ? pin_text(tls->pin()) : "";
   std::unique_ptr<Store> store;
   if (options.store.wants_store(options.exit_on_stdin_eof)) {
-    store = server::open_store(options.store, token, options.client_ca);
+    store = server::open_store(options.store, token, options.tls.client_ca);
   }
   const bool has_store = store != nullptr && shares_builds(address, options, limits);
   const auto rdma = server::open_rdma(options.rdma, address);
@@ -304,17 +306,17 @@ int run(const Options& options) {
 }
 
 int act(Options& options) {
-  if (!options.is_session_process) {
+  if (!options.session_process.is_one) {
     if (auto driver = server::set_up_plugins(options.plugins)) options.devices.drivers.push_back(std::move(*driver));
   }
   if (options.lists_devices) {
     print_devices(server::NativeDriver(options.devices));
     return 0;
   }
-  if (options.is_session_process) {
+  if (options.session_process.is_one) {
     settings::report_through([](const std::string&) {});  // the daemon has reported them already
-    server::Containment containment = options.containment;
-    containment.has_rdma = !options.session_rdma.empty();
+    server::Containment containment = options.isolation.containment;
+    containment.has_rdma = !options.session_process.rdma.empty();
     containment.has_sockets = options.kernel_sockets;
     if (containment.has_rdma) {
       ::setenv("REMOTECL_RDMA", "auto", 1);
@@ -322,10 +324,10 @@ int act(Options& options) {
       forbid_rdma(rdma_reason::kIsolated);
     }
     return server::run_session_process(options.devices, containment, server::PeerRules(options.peers),
-                                       options.has_store, options.session_rdma);
+                                       options.session_process.has_store, options.session_process.rdma);
   }
-  if (options.prints_containment) return server::print_containment(options.containment.user);
-  return options.new_certificate.empty() ? run(options) : write_certificate(options.new_certificate);
+  if (options.isolation.prints_containment) return server::print_containment(options.isolation.containment.user);
+  return options.tls.made.empty() ? run(options) : write_certificate(options.tls.made);
 }
 
 }  // namespace

@@ -6,6 +6,45 @@ namespace remotecl::server {
 
 namespace {
 
+void add_device_options(CLI::App& app, Options& options) {
+  app.add_option("--devices", options.devices.devices, "all, or a comma-separated list of indices and parts of names")
+      ->capture_default_str();
+  app.add_option("--watts", options.devices.watts,
+                 "[DEVICE=]N: what a device draws while it works, for schedulers of users; DEVICE is an index or part "
+                 "of a name, without it N is for all; may be repeated");
+  app.add_option("--price", options.devices.prices, "[DEVICE=]N: what an hour of a device's work costs, likewise");
+  app.add_flag("--list-devices", options.lists_devices, "print the devices that it would serve, and end");
+}
+
+void add_tls_options(CLI::App& app, TlsOptions& options) {
+  CLI::Option* const tls =
+      app.add_option("--tls", options.files,
+                     "speak TLS only: PEM files of the certificate and of its key; `remotecl keygen` "
+                     "makes both");
+  tls->expected(2)->type_name("CERTIFICATE KEY");
+  app.add_flag("--tls-new", options.has_new_key,
+               "speak TLS only, with a new key for this run; whoever starts it gets the pin that it prints")
+      ->excludes(tls);
+  app.add_option("--tls-client-ca", options.client_ca,
+                 "let in only clients whose certificate is signed by one in this PEM file; they need no token then");
+  app.add_option("--make-certificate", options.made,
+                 "write a new key and a certificate that it has signed itself, print its pin, and end")
+      ->expected(2)
+      ->type_name("CERTIFICATE KEY");
+}
+
+void add_store_options(CLI::App& app, StoreOptions& options) {
+  CLI::Option* const store =
+      app.add_option("--store", options.folder,
+                     "folder that keeps built programs over a restart; default: remotecl/store in $XDG_CACHE_HOME or "
+                     "~/.cache; none: keeps none. Without it: default, and with --exit-on-stdin-eof none");
+  app.add_flag("--no-store", options.is_off, "the same as --store none")->excludes(store);
+  app.add_option("--store-size", options.size, "how much that folder may hold; what was not used for longest goes")
+      ->capture_default_str();
+  app.add_flag("--store-trust-users", options.trusts_users,
+               "users trust each other: each finds what others have stored, and runs it");
+}
+
 void add_plugin_options(CLI::App& app, PluginOptions& options) {
   app.add_flag(
       "--streams", options.has_streams,
@@ -28,33 +67,46 @@ void add_plugin_options(CLI::App& app, PluginOptions& options) {
                "plugins run in the daemon: whatever ends one ends all sessions");
 }
 
+void add_isolation_options(CLI::App& app, IsolationOptions& options) {
+  CLI::Option* const isolate = app.add_flag(
+      "--isolate", options.is_on,
+      "a process for each session, contained, so that neither a driver that crashes nor a kernel that means harm "
+      "takes more than its session with it; the default where others than the server's user may use CPU devices");
+  app.add_flag("--no-isolate", options.is_off, "one process for all sessions")->excludes(isolate);
+  app.add_option("--session-user", options.containment.user,
+                 "whose these processes are, where the server is root's; without: each is a user's of its own");
+  app.add_option("--session-path", options.containment.paths,
+                 "what they may read beside the system's own folders and the drivers; as often as needed")
+      ->allow_extra_args(false);
+  app.add_flag("--containment", options.prints_containment,
+               "say what cannot be kept from these processes here, and end");
+}
+
+// Those of a process that --isolate starts; people do not use them.
+void add_session_process_options(CLI::App& app, Options& options) {
+  app.add_flag("--session-process", options.session_process.is_one)->group("");
+  app.add_option("--session-folder", options.isolation.containment.folder)->group("");
+  app.add_flag("--session-store", options.session_process.has_store)->group("");
+  app.add_option("--session-rdma", options.session_process.rdma)->group("");
+}
+
+void add_log_options(CLI::App& app, Options& options) {
+  app.add_option("--log-level", options.log_level, "trace, debug, info, warning, error or off")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "off"}))
+      ->capture_default_str();
+  app.add_option("--log-format", options.log_format, "text, or json: one object per line")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+}
+
 }  // namespace
 
 void add_options(CLI::App& app, Options& options) {
   app.add_option("--listen", options.listen, "HOST[:PORT] to listen on; port 0: any free one")->capture_default_str();
-  app.add_option("--devices", options.devices.devices, "all, or a comma-separated list of indices and parts of names")
-      ->capture_default_str();
-  app.add_option("--watts", options.devices.watts,
-                 "[DEVICE=]N: what a device draws while it works, for schedulers of users; DEVICE is an index or part "
-                 "of a name, without it N is for all; may be repeated");
-  app.add_option("--price", options.devices.prices, "[DEVICE=]N: what an hour of a device's work costs, likewise");
-  app.add_flag("--list-devices", options.lists_devices, "print the devices that it would serve, and end");
+  add_device_options(app, options);
   app.add_option("--token-file", options.token_file,
                  "let in only clients that know the token in this file; -: the first line of the standard input");
-  CLI::Option* const tls =
-      app.add_option("--tls", options.tls,
-                     "speak TLS only: PEM files of the certificate and of its key; `remotecl keygen` "
-                     "makes both");
-  tls->expected(2)->type_name("CERTIFICATE KEY");
-  app.add_flag("--tls-new", options.has_new_tls,
-               "speak TLS only, with a new key for this run; whoever starts it gets the pin that it prints")
-      ->excludes(tls);
-  app.add_option("--tls-client-ca", options.client_ca,
-                 "let in only clients whose certificate is signed by one in this PEM file; they need no token then");
-  app.add_option("--make-certificate", options.new_certificate,
-                 "write a new key and a certificate that it has signed itself, print its pin, and end")
-      ->expected(2)
-      ->type_name("CERTIFICATE KEY");
+  add_tls_options(app, options.tls);
   app.add_option("--limits", options.limits_file,
                  "TOML file: what sessions and users may have, and users' tokens; read again on SIGHUP");
   app.add_option("--limit", options.limits,
@@ -65,16 +117,7 @@ void add_options(CLI::App& app, Options& options) {
          "where clients' other servers may be, with which this one is linked: NETWORK[:PORT[-PORT]], any or none; "
          "as often as needed. Without it: any, on ports from 1024 on")
       ->allow_extra_args(false);
-  CLI::Option* const store =
-      app.add_option("--store", options.store.folder,
-                     "folder that keeps built programs over a restart; default: remotecl/store in $XDG_CACHE_HOME or "
-                     "~/.cache; none: keeps none. Without it: default, and with --exit-on-stdin-eof none");
-  app.add_flag("--no-store", options.store.is_off, "the same as --store none")->excludes(store);
-  app.add_option("--store-size", options.store.size,
-                 "how much that folder may hold; what was not used for longest goes")
-      ->capture_default_str();
-  app.add_flag("--store-trust-users", options.store.trusts_users,
-               "users trust each other: each finds what others have stored, and runs it");
+  add_store_options(app, options.store);
   app.add_option(
       "--rdma", options.rdma,
       "data by RDMA: auto, off, require, or an address to listen on; without it REMOTECL_RDMA, or auto. With "
@@ -83,30 +126,10 @@ void add_options(CLI::App& app, Options& options) {
   app.add_flag("--kernel-sockets", options.kernel_sockets,
                "kernels may have sockets, where kernel-connect and kernel-bind of the limits allow it");
   app.add_flag("--insecure", options.insecure, "listen beyond loopback although everybody can use the devices");
-  CLI::Option* const isolate = app.add_flag(
-      "--isolate", options.isolate,
-      "a process for each session, contained, so that neither a driver that crashes nor a kernel that means harm "
-      "takes more than its session with it; the default where others than the server's user may use CPU devices");
-  app.add_flag("--no-isolate", options.no_isolate, "one process for all sessions")->excludes(isolate);
-  app.add_option("--session-user", options.containment.user,
-                 "whose these processes are, where the server is root's; without: each is a user's of its own");
-  app.add_option("--session-path", options.containment.paths,
-                 "what they may read beside the system's own folders and the drivers; as often as needed")
-      ->allow_extra_args(false);
-  app.add_flag("--containment", options.prints_containment,
-               "say what cannot be kept from these processes here, and end");
-  // What --isolate starts, and its arguments.
-  app.add_flag("--session-process", options.is_session_process)->group("");
-  app.add_option("--session-folder", options.containment.folder)->group("");
-  app.add_flag("--session-store", options.has_store)->group("");
-  app.add_option("--session-rdma", options.session_rdma)->group("");
+  add_isolation_options(app, options.isolation);
+  add_session_process_options(app, options);
   app.add_flag("--exit-on-stdin-eof", options.exit_on_stdin_eof, "end when the standard input ends");
-  app.add_option("--log-level", options.log_level, "trace, debug, info, warning, error or off")
-      ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "off"}))
-      ->capture_default_str();
-  app.add_option("--log-format", options.log_format, "text, or json: one object per line")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
+  add_log_options(app, options);
   app.add_option("--metrics", options.metrics,
                  "[HOST:]PORT where Prometheus reads counters; on loopback unless a host is named");
   app.add_option("--drain", options.drain_s,

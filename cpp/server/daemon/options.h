@@ -3,10 +3,11 @@
 #include <string>
 #include <vector>
 
+#include "server/daemon/isolation_options.h"
 #include "server/daemon/plugin_options.h"
 #include "server/daemon/store_options.h"
+#include "server/daemon/tls_options.h"
 #include "server/driver/device_selection.h"
-#include "server/isolation/containment.h"
 
 namespace CLI {
 class App;
@@ -23,10 +24,7 @@ struct Options {
   std::string metrics;
   unsigned drain_s = 0;
   std::string token_file;
-  std::vector<std::string> tls;  // files of the certificate and its key
-  bool has_new_tls = false;
-  std::string client_ca;
-  std::vector<std::string> new_certificate;
+  TlsOptions tls;
   std::string limits_file;
   std::vector<std::string> limits;
   std::vector<std::string> peers;
@@ -36,14 +34,9 @@ struct Options {
   bool kernel_sockets = false;
   bool insecure = false;
   bool exit_on_stdin_eof = false;
-  bool isolate = false;
-  bool no_isolate = false;
-  bool is_session_process = false;
-  bool has_store = false;    // the daemon, which the process asks
-  std::string session_rdma;  // where the process accepts RDMA channels; empty: it accepts none
+  IsolationOptions isolation;
+  SessionProcessOptions session_process;
   bool lists_devices = false;
-  bool prints_containment = false;
-  Containment containment;  // for --session-process
 };
 
 void add_options(CLI::App& app, Options& options);

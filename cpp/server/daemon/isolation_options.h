@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+#include "server/isolation/containment.h"
+
+namespace remotecl::server {
+
+// What the command line says of processes for single sessions.
+struct IsolationOptions {
+  bool is_on = false;
+  bool is_off = false;
+  bool prints_containment = false;
+  Containment containment;
+
+  bool is_chosen() const { return is_on || is_off; }
+};
+
+// What the daemon's command line for such a process says.
+struct SessionProcessOptions {
+  bool is_one = false;
+  bool has_store = false;  // the daemon, which the process asks
+  std::string rdma;        // where the process accepts RDMA channels; empty: it accepts none
+};
+
+}  // namespace remotecl::server
