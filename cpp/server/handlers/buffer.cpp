@@ -13,7 +13,7 @@ std::string in_use(ObjectId id) { return "buffer id " + std::to_string(id) + " c
 }  // namespace
 
 void handle(Session& session, const CreateBuffer& message) {
-  if (session.objects().networks.find(message.buffer) != nullptr ||
+  if (session.objects().networks.arguments.find(message.buffer) != nullptr ||
       !session.objects().buffers.insert(message.buffer,
                                         make_ref<Buffer>(message.flags, message.size, session.counters()))) {
     throw ProtocolError(in_use(message.buffer));
@@ -25,7 +25,7 @@ void handle(Session& session, const CreateSubBuffer& message) {
   // If the range is outside of the parent, no buffer is created; commands that name it will fail.
   if (!parent || !parent->contains(message.offset, message.size)) return;
   auto buffer = make_ref<Buffer>(parent, message.flags, message.offset, message.size);
-  if (session.objects().networks.find(message.buffer) != nullptr ||
+  if (session.objects().networks.arguments.find(message.buffer) != nullptr ||
       !session.objects().buffers.insert(message.buffer, std::move(buffer)))
     throw ProtocolError(in_use(message.buffer));
 }
@@ -34,7 +34,7 @@ void handle(Session& session, const ReleaseBuffer& message) {
   Ref<Buffer> buffer = session.objects().buffers.take(message.buffer);
   if (buffer && buffer->svm() != nullptr) release_svm(session, buffer);
   // Its end waits for a thread, which this one must not do.
-  if (Ref<NetworkArgument> network = session.objects().networks.take(message.buffer)) {
+  if (Ref<NetworkArgument> network = session.objects().networks.arguments.take(message.buffer)) {
     session.post([kept = std::move(network)] {});
   }
   ++session.objects().released_arguments;

@@ -47,22 +47,22 @@ cl_int create(Session& session, const CreateNetwork& message, std::string& words
     words = "a sub-device has no networks; make one for the device that it is a part of";
     return CL_INVALID_OPERATION;
   }
-  if (objects.networks.size() >= kNetworksMax) {
+  if (objects.networks.arguments.size() >= kNetworksMax) {
     words = "the session has " + std::to_string(kNetworksMax) + " networks; release one, or make one with more sockets";
     return CL_OUT_OF_RESOURCES;
   }
   const NetworkShape shape{message.sockets, message.ring_bytes};
   const Network::Hooks hooks{sockets(session.grant(), session.id()), make_ref<SessionSocketAccount>(session.grant()),
-                             objects.kernel_names, NetworkThreads{.most = threads_max(session.grant())},
+                             objects.networks.names, NetworkThreads{.most = threads_max(session.grant())},
                              session.peers().names()};
-  auto network = make_ref<NetworkArgument>(device, shape, hooks, objects.live_networks, session.counters());
+  auto network = make_ref<NetworkArgument>(device, shape, hooks, objects.networks.live, session.counters());
   cl_mem memory = nullptr;
   const cl_int error = shape.is_valid() ? network->native(device, memory) : CL_INVALID_VALUE;
   if (error != CL_SUCCESS) {
     words = words_for(error);
   } else {
-    objects.networks.insert(message.buffer, std::move(network));
-    objects.has_had_networks = true;
+    objects.networks.arguments.insert(message.buffer, std::move(network));
+    objects.networks.has_had_some = true;
     session.shared().watch.look_again();
   }
   return error;
@@ -72,17 +72,18 @@ cl_int create(Session& session, const CreateNetwork& message, std::string& words
 
 NetworkArguments networks_of(const SessionObjects& objects, const DeviceKernel& kernel) {
   NetworkArguments networks;
-  if (objects.networks.size() == 0) return networks;
+  if (objects.networks.arguments.size() == 0) return networks;
   for (const StoredArgument& argument : kernel.arguments) {
     if (!argument.is_set() || argument.kind() != ArgumentKind::kMemory) continue;
-    if (Ref<NetworkArgument> network{objects.networks.find(argument.number())}) networks.push_back(std::move(network));
+    if (Ref<NetworkArgument> network{objects.networks.arguments.find(argument.number())})
+      networks.push_back(std::move(network));
   }
   return networks;
 }
 
 NetworkArguments networks_of(const SessionObjects& objects, const CommandBuffer& commands) {
   NetworkArguments networks;
-  if (!objects.has_had_networks) return networks;
+  if (!objects.networks.has_had_some) return networks;
   commands.for_each_argument([&networks](const Ref<Memory>& memory) {
     if (auto* network = dynamic_cast<NetworkArgument*>(memory.get())) networks.emplace_back(network);
   });
@@ -92,7 +93,7 @@ NetworkArguments networks_of(const SessionObjects& objects, const CommandBuffer&
 void handle(Session& session, const CreateNetwork& message) {
   SessionObjects& objects = session.objects();
   if (message.buffer == 0 || objects.buffers.find(message.buffer) != nullptr ||
-      objects.networks.find(message.buffer) != nullptr) {
+      objects.networks.arguments.find(message.buffer) != nullptr) {
     throw ProtocolError("network id " + std::to_string(message.buffer) + " cannot be used or is in use");
   }
   std::string words;
@@ -102,7 +103,8 @@ void handle(Session& session, const CreateNetwork& message) {
 }
 
 void handle(Session& session, const StopNetwork& message) {
-  if (const NetworkArgument* network = session.objects().networks.find(message.buffer)) network->network()->stop();
+  if (const NetworkArgument* network = session.objects().networks.arguments.find(message.buffer))
+    network->network()->stop();
 }
 
 }  // namespace remotecl::server

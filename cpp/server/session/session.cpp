@@ -50,7 +50,7 @@ Session::Session(const Shared& shared, std::unique_ptr<Connection> control, cons
       channels_(transfers_, recovery_, bulk_channels(static_cast<unsigned>(grant_->devices().size()))),
       shared_builds_(counters_),
       lent_chunks_(shared.uploads, stored_owner(), counters_),
-      peers_({*this, issuer(), signals(), transfers_, shared_builds_, lent_chunks_, objects_.kernel_names, outbox_,
+      peers_({*this, issuer(), signals(), transfers_, shared_builds_, lent_chunks_, objects_.networks.names, outbox_,
               recovery_, *grant_, shared.peers, client_.address()}),
       printf_execution_(*this, issuer(), outbox_, shared.output) {}
 
@@ -67,7 +67,7 @@ void Session::run() {
   } catch (const std::exception& error) {
     last_words = std::string("the server cannot go on with this session: ") + error.what();
   }
-  objects_.live_networks->stop();
+  objects_.networks.live->stop();
   const std::string reason = control_.stream != nullptr ? control_.stream->reason() : "";
   if (!reason.empty()) log_warning("is given up: {}", reason);
   if (!last_words.empty()) {
@@ -230,7 +230,7 @@ void Session::post(std::function<void()> job) {
 }
 
 void Session::close(const std::string& text) {
-  objects_.live_networks->stop();  // kernels that wait for a socket would keep the session
+  objects_.networks.live->stop();  // kernels that wait for a socket would keep the session
   if (text.empty()) {
     outbox_.close();
   } else {
@@ -273,7 +273,7 @@ StatusReport::OfSession Session::status() const {
   const auto over = lifetime_.over_since();
   Client::Claims claims = client_.claims();
   std::map<std::uint32_t, SocketStatus> sockets;
-  for (const auto& [device, stats] : objects_.live_networks->stats()) {
+  for (const auto& [device, stats] : objects_.networks.live->stats()) {
     sockets[device] = {stats.sockets, stats.opened, stats.bytes_sent, stats.bytes_received};
   }
   return {false,

@@ -72,7 +72,7 @@ class Session final : public Strand, public StatusSource {
   // The client is leaving for good: broken streams are not waited for.
   void expect_end();
   // Whether the session watch should call stop_networks_of_absent() now and then.
-  bool has_networks() const { return objects_.live_networks->has_some(); }
+  bool has_networks() const { return objects_.networks.live->has_some(); }
   // Kernels that wait for sockets keep a device from others, so their waits end once the client's connection has been
   // broken for a while.
   void stop_networks_of_absent();

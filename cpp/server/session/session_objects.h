@@ -19,7 +19,7 @@
 #include "server/program/kernel.h"
 #include "server/program/program.h"
 #include "server/quota/held_memory.h"
-#include "server/session/network_argument.h"
+#include "server/session/session_networks.h"
 #include "server/util/object_table.h"
 
 namespace remotecl::server {
@@ -30,7 +30,7 @@ struct KeptBuffers {
   HeldMemory held;
 };
 
-// What a client has created, by the ids that it chose. Looking up an id that does not exist throws
+// The objects that a client has created, by the ids that it chose. Looking up an id that does not exist throws
 // ProtocolError where a reference is returned. Needs the session's lock unless a comment says otherwise.
 class SessionObjects {
  public:
@@ -81,10 +81,7 @@ class SessionObjects {
   std::list<KeptBuffers> releasing;          // waits for commands that were sent before its release
   ObjectTable<Image> images;
   ObjectTable<Sampler> samplers;
-  const Ref<LiveNetworks> live_networks = make_ref<LiveNetworks>();  // any thread
-  const Ref<KernelNames> kernel_names = make_ref<KernelNames>();     // likewise
-  ObjectTable<NetworkArgument> networks;                             // their ids are no buffer's
-  bool has_had_networks = false;
+  SessionNetworks networks;
   ObjectTable<Program> programs;
   ObjectTable<Kernel> kernels;
   ObjectTable<CommandBuffer> command_buffers;

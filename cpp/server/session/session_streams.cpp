@@ -42,7 +42,7 @@ void Session::stop_networks_of_absent() {
   ResumableConnection* const control = control_.stream;
   if (control == nullptr || !control->broken()) return;
   if (std::chrono::steady_clock::now() - control->broken_since() < kAbsence) return;
-  const std::size_t stopped = objects_.live_networks->stop_present();
+  const std::size_t stopped = objects_.networks.live->stop_present();
   if (stopped != 0) log_warning("its client is not there: {} of its networks stop", stopped);
 }
 

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "server/network/kernel_names.h"
+#include "server/session/network_argument.h"
+#include "server/util/object_table.h"
+
+namespace remotecl::server {
+
+// The networks of a session, and the names under which kernels find each other's sockets. Needs the session's lock
+// unless a comment says otherwise.
+struct SessionNetworks {
+  const Ref<LiveNetworks> live = make_ref<LiveNetworks>();  // any thread
+  const Ref<KernelNames> names = make_ref<KernelNames>();   // any thread
+  ObjectTable<NetworkArgument> arguments;                   // their ids are no buffer's
+  bool has_had_some = false;
+};
+
+}  // namespace remotecl::server
