@@ -7,13 +7,41 @@
 
 #include "runtime/protocol/messages/message.h"
 
-// What client and server must agree on about images: the size of a pixel and how pixels are packed.
+// The size of a pixel and the packing of pixels, on which client and server must agree.
 namespace remotecl {
 
-// The size of a pixel in bytes; 0 if OpenCL has no such format.
-constexpr std::uint32_t pixel_size(cl_channel_order order, cl_channel_type type) {
-  std::uint32_t channel = 0;
+// One channel of a pixel, of the types that give each channel bytes of its own.
+struct PixelChannel {
+  std::uint32_t size = 0;  // in bytes; 0: the type is none of these
   bool is_normalized_or_float = true;
+};
+constexpr PixelChannel pixel_channel(cl_channel_type type) {
+  switch (type) {
+    case CL_SNORM_INT8:
+    case CL_UNORM_INT8:
+      return {1, true};
+    case CL_SIGNED_INT8:
+    case CL_UNSIGNED_INT8:
+      return {1, false};
+    case CL_SNORM_INT16:
+    case CL_UNORM_INT16:
+    case CL_HALF_FLOAT:
+      return {2, true};
+    case CL_SIGNED_INT16:
+    case CL_UNSIGNED_INT16:
+      return {2, false};
+    case CL_SIGNED_INT32:
+    case CL_UNSIGNED_INT32:
+      return {4, false};
+    case CL_FLOAT:
+      return {4, true};
+    default:
+      return {};
+  }
+}
+
+// The size of a pixel whose channels share bytes; 0 if OpenCL has no such format.
+constexpr std::uint32_t packed_pixel_size(cl_channel_order order, cl_channel_type type) {
   switch (type) {
     case CL_UNORM_SHORT_565:
     case CL_UNORM_SHORT_555:
@@ -22,36 +50,15 @@ constexpr std::uint32_t pixel_size(cl_channel_order order, cl_channel_type type)
       return order == CL_RGB || order == CL_RGBx ? 4 : 0;
     case CL_UNORM_INT_101010_2:
       return order == CL_RGBA ? 4 : 0;
-    case CL_SNORM_INT8:
-    case CL_UNORM_INT8:
-      channel = 1;
-      break;
-    case CL_SIGNED_INT8:
-    case CL_UNSIGNED_INT8:
-      channel = 1;
-      is_normalized_or_float = false;
-      break;
-    case CL_SNORM_INT16:
-    case CL_UNORM_INT16:
-    case CL_HALF_FLOAT:
-      channel = 2;
-      break;
-    case CL_SIGNED_INT16:
-    case CL_UNSIGNED_INT16:
-      channel = 2;
-      is_normalized_or_float = false;
-      break;
-    case CL_SIGNED_INT32:
-    case CL_UNSIGNED_INT32:
-      channel = 4;
-      is_normalized_or_float = false;
-      break;
-    case CL_FLOAT:
-      channel = 4;
-      break;
     default:
       return 0;
   }
+}
+
+// The size of a pixel in bytes; 0 if OpenCL has no such format.
+constexpr std::uint32_t pixel_size(cl_channel_order order, cl_channel_type type) {
+  const auto [channel, is_normalized_or_float] = pixel_channel(type);
+  if (channel == 0) return packed_pixel_size(order, type);
   switch (order) {
     case CL_R:
     case CL_A:
