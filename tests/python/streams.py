@@ -18,6 +18,11 @@ def free_port(kind):
         return one.getsockname()[1]
 
 
+def records_of(size, count=50):
+    """A file's records, each of one byte's value: 0, 1, 2, ..."""
+    return b"".join(bytes([value]) * size for value in range(count))
+
+
 class Program:
     """A program of built-in kernels on one device, with a queue of its own."""
 
