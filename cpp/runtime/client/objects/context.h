@@ -56,7 +56,7 @@ class Context final : public Handle<_cl_context, HandleTag::kContext, CL_INVALID
   // name of its queue's context, and the analysis does not know that its buffers have the same context.
   Mutex& memory_mutex() RETURN_CAPABILITY(memory_mutex_) { return memory_mutex_; }
   // An internal queue on `device` for transfers, which must not wait for one another. Requires memory_mutex.
-  CommandQueue& transfer_queue(Device& device) NO_THREAD_SAFETY_ANALYSIS;  // held by PendingCommand
+  CommandQueue& transfer_queue(Device& device);
   // The same, for callers that do not hold it.
   CommandQueue& transfer_queue_on(Device& device) EXCLUDES(memory_mutex_) {
     const MutexLock lock(memory_mutex_);
