@@ -45,7 +45,7 @@ std::vector<std::byte> to_bytes(const std::string& text) {
   return {bytes.begin(), bytes.end()};
 }
 
-// Which of the `wanted` kernels each device has; `found` marks the names that some device has.
+// The `wanted` kernels that each device has; `found` marks the names that some device has.
 std::vector<std::vector<std::byte>> built_in_kernels(const std::vector<Device*>& devices,
                                                      const std::vector<std::string>& wanted) {
   std::vector<std::vector<std::byte>> parts;

@@ -3,7 +3,7 @@
 #include "icd/wait_list.h"
 #include "runtime/client/objects/svm.h"
 
-// What is common to commands whose pointers may be shared virtual memory.
+// Checks of commands whose pointers may be shared virtual memory.
 namespace remotecl::icd {
 
 // Where the "host memory" of a read or write is, if it is shared virtual memory that is not mapped. The

@@ -35,7 +35,7 @@ struct DeviceDescription {
   bool operator==(const DeviceDescription&) const = default;
 };
 
-// What a plugin says of itself, within the bounds of plugin.h. A value.
+// A plugin's description of itself, within the bounds of plugin.h. A value.
 struct PluginDescription {
   static constexpr std::size_t kEncodedMax = 128u << 10;
 

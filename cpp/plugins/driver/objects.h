@@ -130,7 +130,7 @@ struct _cl_command_queue : remotecl::plugins::Object {
   const remotecl::plugins::Held<_cl_context> context;
   const cl_command_queue_properties properties;
   std::unordered_set<cl_event> unfinished GUARDED_BY(remotecl::plugins::state_mutex);
-  // What the next command comes after, if it has not ended: the last command, or the last barrier.
+  // The predecessor of the next command, if it has not ended: the last command, or the last barrier.
   cl_event predecessor GUARDED_BY(remotecl::plugins::state_mutex) = nullptr;
 };
 

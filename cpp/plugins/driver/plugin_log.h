@@ -10,7 +10,7 @@ using LogSink = void (*)(const char* line);
 
 // To the daemon's log, no more than some lines a second. Kept until the daemon has given its sink.
 void log_line(const std::string& line);
-// What the daemon finds under REMOTECL_PLUGIN_LOG_FUNCTION, by clGetExtensionFunctionAddressForPlatform().
+// The function that the daemon finds under REMOTECL_PLUGIN_LOG_FUNCTION, by clGetExtensionFunctionAddressForPlatform().
 void set_log(LogSink sink);
 
 }  // namespace remotecl::plugins

@@ -47,7 +47,7 @@ struct AVFormatContext {
 };
 static_assert(offsetof(AVFormatContext, io) == 32 && offsetof(AVFormatContext, streams) == 48);
 
-// What a stream is made of, at the places that it has in each release.
+// The fields of a stream, at their places in each release.
 struct StreamOf5 {
   int index, id;
   void* hidden;

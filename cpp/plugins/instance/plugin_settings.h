@@ -7,7 +7,7 @@
 
 namespace remotecl::plugins {
 
-// What the operator wants of plugins. A value.
+// The operator's settings for plugins. A value.
 struct PluginSettings {
   // The daemon hands it to the driver in this variable of its own process: the driver is a library that the OpenCL
   // loader opens.

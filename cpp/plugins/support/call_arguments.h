@@ -11,7 +11,7 @@
 
 namespace remotecl::plugins {
 
-// What a call was given, checked. A view.
+// The checked arguments of a call. A view.
 class CallArguments {
  public:
   explicit CallArguments(const remotecl_plugin_call& call) : call_(call) {}

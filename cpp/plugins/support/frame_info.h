@@ -4,7 +4,7 @@
 
 namespace remotecl::plugins {
 
-// What the last argument of remotecl.read and remotecl.decode gets: eight ulongs.
+// The last argument of remotecl.read and remotecl.decode: eight ulongs.
 struct FrameInfo {
   std::uint64_t number = 0;        // of the stream, from 0; dropped ones count
   std::uint64_t timestamp_ns = 0;  // see docs/streams.md

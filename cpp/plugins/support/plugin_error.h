@@ -6,7 +6,7 @@
 
 namespace remotecl::plugins {
 
-// What a call fails with: a code of OpenCL and the cause.
+// The failure of a call: a code of OpenCL and the cause.
 class PluginError : public std::runtime_error {
  public:
   PluginError(std::int32_t code, const std::string& why) : std::runtime_error(why), code_(code) {}
@@ -16,7 +16,7 @@ class PluginError : public std::runtime_error {
   std::int32_t code_;
 };
 
-// What they mean here.
+// Their meaning here.
 constexpr std::int32_t kGone = -2;         // CL_DEVICE_NOT_AVAILABLE: the source or sink is not there, or silent
 constexpr std::int32_t kBroken = -5;       // CL_OUT_OF_RESOURCES: data that cannot be understood
 constexpr std::int32_t kWrongName = -30;   // CL_INVALID_VALUE

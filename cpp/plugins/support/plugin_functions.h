@@ -36,7 +36,7 @@ struct PluginFunctions {
   static void close(void* instance) { delete static_cast<Instance*>(instance); }
 };
 
-// What a plugin says of itself. The arrays are kept.
+// The parts of a plugin's description. The arrays are kept.
 constexpr remotecl_plugin_argument argument(const char* name, const char* type, std::uint32_t kind,
                                             std::uint32_t bytes = 1) {
   return {sizeof(remotecl_plugin_argument), name, type, kind, bytes};

@@ -18,7 +18,7 @@ class StreamName {
   const std::string& scheme() const { return scheme_; }
   const std::string& place() const { return place_; }
 
-  // What is not given is `otherwise`. Each throws PluginError for a value that is none.
+  // The value of a key, or `otherwise` if it is not given. Each throws PluginError for a value that is none.
   std::string word(const std::string& key, const std::string& otherwise) const;
   std::uint64_t number(const std::string& key, std::uint64_t otherwise, std::uint64_t least, std::uint64_t most) const;
   bool is_on(const std::string& key) const { return number(key, 0, 0, 1) != 0; }

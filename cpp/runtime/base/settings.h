@@ -18,7 +18,7 @@ std::optional<std::uint64_t> number(const char* name, std::string_view unit, std
 std::optional<double> seconds(const char* name, double least, double most);
 // Whether it is set to this word. It may also be set to off.
 bool is_set_to(const char* name, std::string_view word);
-// Which of these words it is set to. Empty if not set.
+// The one of these words that it is set to. Empty if not set.
 std::optional<std::size_t> one_of(const char* name, std::initializer_list<std::string_view> words);
 
 // Sets the function that reports to the user, one line at a time. The default prints to stderr, unless

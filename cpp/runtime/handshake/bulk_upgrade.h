@@ -18,7 +18,7 @@ class RdmaConnector;
 class RdmaSlot;
 class SharedMemoryConnection;
 
-// What carries a stream of a session or link once all handshakes are complete.
+// The carrier of a stream of a session or link once all handshakes are complete.
 struct StreamCarrier {
   std::shared_ptr<Connection> connection;
   SharedMemoryConnection* memory = nullptr;    // the shared memory, if `connection` goes through it
@@ -43,7 +43,7 @@ struct BulkEnd {
   RdmaAcceptor* rdma = nullptr;  // of the side that accepts, if kFeatureRdma is agreed on
   // Whether the side that connects may do so by RDMA to this host; empty: to all.
   std::function<bool(const std::string& host)> may_dial = {};
-  // What this side wants, or why it does not.
+  // The wish of this side, or why it has none.
   RdmaState rdma_wish = {};
   // As RdmaSlot::Report.
   std::function<void(const RdmaState&)> rdma_report = {};

@@ -52,7 +52,7 @@ class NoServer : public ConnectionError {
   using ConnectionError::ConnectionError;
 };
 
-// What a connection must know to join an existing session.
+// The knowledge with which a connection joins an existing session.
 struct Invitation {
   std::uint64_t session;
   std::uint64_t epoch;

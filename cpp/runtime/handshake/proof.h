@@ -4,7 +4,7 @@
 
 namespace remotecl {
 
-// What both sides of a handshake have sent. A proof is valid only for its transcript.
+// The transcript: the bytes that both sides of a handshake have sent. A proof is valid only for its transcript.
 struct Transcript {
   Role role;
   std::uint64_t offered;  // features of the Hello
@@ -16,7 +16,7 @@ struct Transcript {
   REMOTECL_FIELDS(role, offered, taken, session, epoch, client_nonce, server_nonce)
 };
 
-// Which side proves, or what else is derived from the key, so that no result can pass for another.
+// The side that proves, or the other purpose of a derivation from the key, so that no result can pass for another.
 enum class Claim : std::uint32_t { kConnecting = 1, kAccepting = 2, kSessionSecret = 3, kStripes = 4, kRdma = 5 };
 
 // A value that only a holder of the key can compute. Throws std::bad_alloc.

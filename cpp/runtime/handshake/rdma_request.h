@@ -17,7 +17,7 @@ RdmaUse rdma_use();
 // This process has no RDMA, whatever is wanted. Call it before other threads run.
 void forbid_rdma(std::string_view reason);
 
-// What this process wants for a connection: kConnecting, or why it asks for none.
+// The wish of this process for a connection: kConnecting, or why it asks for none.
 RdmaState rdma_wish(bool is_encrypted = false, bool is_limited = false);
 // kFeatureRdma if it wants RDMA.
 std::uint64_t rdma_features(const RdmaState& wish);
@@ -28,7 +28,7 @@ void require_rdma(const Address& address, std::uint64_t features);
 // it.
 enum class RdmaPurpose : std::uint32_t { kBulk = 0, kControl = 1 };
 
-// What the connecting side sends with its request for an RDMA connection.
+// The message that the connecting side sends with its request for an RDMA connection.
 struct RdmaRequestWords {
   std::uint64_t ticket;
   std::uint32_t number;  // of the channel: higher than those of former ones
@@ -39,7 +39,7 @@ struct RdmaRequestWords {
 };
 inline constexpr std::size_t kRdmaRequestSize = 40;
 
-// What the accepting side answers.
+// The accepting side's answer.
 struct RdmaAnswerWords {
   std::uint64_t received;  // bytes of the control stream
   Secret proof;

@@ -66,7 +66,7 @@ class Reconnector {
     Role role;
     std::uint64_t features;
   };
-  // What the last connection of a stream has carried.
+  // The traffic of the last connection of a stream.
   struct Flow {
     std::uint64_t bytes = 0;                      // of the stream, both ways, when it was last resumed
     std::chrono::steady_clock::time_point since;  // when it was last resumed

@@ -6,8 +6,8 @@
 
 namespace remotecl {
 
-// What was compressed on one or several bulk streams: its bytes before and after. What traveled as it is does not
-// count.
+// The bytes that were compressed on one or several bulk streams, before and after. Bytes that traveled as they are do
+// not count.
 struct CompressionCounts {
   std::uint64_t sent_before = 0, sent_after = 0;
   std::uint64_t received_before = 0, received_after = 0;

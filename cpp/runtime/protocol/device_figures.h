@@ -10,7 +10,7 @@ namespace remotecl {
 inline constexpr std::uint32_t kDeviceWatts = 0x5243C004;         // CL_DEVICE_REMOTECL_WATTS
 inline constexpr std::uint32_t kDevicePricePerHour = 0x5243C005;  // CL_DEVICE_REMOTECL_PRICE_PER_HOUR
 
-// What the server says itself: 1, 32 bits, if it asks other servers for builds and they may ask it.
+// The server's own property: 1, 32 bits, if it asks other servers for builds and they may ask it.
 inline constexpr std::uint32_t kDeviceSharesBuilds = 0x5243C006;
 // A cl_bool: whether kernels can have sockets there. Without it they cannot.
 inline constexpr std::uint32_t kDeviceKernelSockets = 0x5243C007;  // CL_DEVICE_REMOTECL_KERNEL_SOCKETS

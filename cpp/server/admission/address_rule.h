@@ -19,7 +19,7 @@ struct AddressRule {
   bool has(const IpNumber& address) const;
   bool has(std::uint16_t port) const { return port >= first_port && port <= last_port; }
 
-  // What is before and behind the colon of "HOST:PORTS" or "[HOST]:PORTS"; without ports the second text is empty.
+  // The texts before and behind the colon of "HOST:PORTS" or "[HOST]:PORTS"; without ports the second text is empty.
   // Throws std::invalid_argument.
   struct Halves {
     std::string host, ports;

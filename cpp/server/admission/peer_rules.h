@@ -10,7 +10,7 @@
 
 namespace remotecl::server {
 
-// Which addresses a client may make this server connect to, so that it cannot reach through us what it could
+// The addresses that a client may make this server connect to, so that it cannot reach through us what it could
 // not reach itself. Configured by --peers; the default is all ports from 1024 on. Loopback and link-local
 // addresses are only for clients of this machine. An immutable value.
 class PeerRules {

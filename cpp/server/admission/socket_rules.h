@@ -10,10 +10,10 @@
 
 namespace remotecl::server {
 
-// Which addresses the sockets of kernels may be connected to, or bound to: kernel-connect and kernel-bind of the limits
-// file. Each rule is HOST:PORTS or unix:/PATH. HOST is a network (ADDRESS[/BITS], IPv6 in brackets) or, to connect to,
-// a name; PORTS are PORT[-PORT], or *: all, of which those below 1024 cannot be bound. An immutable value without a
-// system call.
+// The addresses that the sockets of kernels may be connected to, or bound to: kernel-connect and kernel-bind of the
+// limits file. Each rule is HOST:PORTS or unix:/PATH. HOST is a network (ADDRESS[/BITS], IPv6 in brackets) or, to
+// connect to, a name; PORTS are PORT[-PORT], or *: all, of which those below 1024 cannot be bound. An immutable value
+// without a system call.
 class SocketRules {
  public:
   enum class For { kConnect, kBind };

@@ -47,7 +47,7 @@ class User final : public RefCounted {
   const std::shared_ptr<std::atomic<std::uint64_t>> sessions_;
 };
 
-// What one session may have. Counts among its user's sessions until it ends. Owned by the session.
+// The grant of one session. Counts among its user's sessions until it ends. Owned by the session.
 class Grant {
  public:
   // `counters`: of the session's memory; MemoryQuota says how many. REQUIRES: user->begin_session() returned
@@ -110,7 +110,7 @@ class Users {
   const Limits& of_session() const { return of_session_; }
   // Whether the user has a token of their own.
   bool is_named(const User& user) const { return user.name() != everybody_->name(); }
-  // What one of the user's sessions may have. REQUIRES: user->begin_session() returned true.
+  // The grant of one of the user's sessions. REQUIRES: user->begin_session() returned true.
   std::unique_ptr<Grant> grant(const Ref<User>& user, const NativeDriver& driver) const;
   // All users that may have sessions.
   std::vector<Ref<User>> all() const;

@@ -6,7 +6,7 @@
 
 namespace remotecl::server {
 
-// What the command line says of processes for single sessions.
+// The options for processes of single sessions.
 struct IsolationOptions {
   bool is_on = false;
   bool is_off = false;
@@ -16,7 +16,7 @@ struct IsolationOptions {
   bool is_chosen() const { return is_on || is_off; }
 };
 
-// What the daemon's command line for such a process says.
+// The options that the daemon gives such a process.
 struct SessionProcessOptions {
   bool is_one = false;
   bool has_store = false;  // the daemon, which the process asks

@@ -128,7 +128,7 @@ void add_users(MetricsText& text, const Users& users) {
   }
 }
 
-// What entries of a store are called, and what is saved where one is found.
+// The words for a store's entries, and for the work that finding one saves.
 struct StoreWords {
   std::string prefix, entries, things, saved;
 };

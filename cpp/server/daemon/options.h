@@ -15,7 +15,7 @@ class App;
 
 namespace remotecl::server {
 
-// What the command line says.
+// The options of the command line.
 struct Options {
   std::string listen = "127.0.0.1:10990";
   DeviceSelection devices = "all";

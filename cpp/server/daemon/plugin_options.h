@@ -6,7 +6,7 @@
 
 namespace remotecl::server {
 
-// What the command line says of plugins.
+// The options for plugins.
 struct PluginOptions {
   std::vector<std::string> files;
   std::vector<std::string> folders;

@@ -76,7 +76,7 @@ class Server {
   void answer_monitor(Connection& connection, const Address& from, const User& user);
   bool answer_kick(Connection& connection, const KickSession& question, const User& user);
   void forget_monitor(Connection& connection) EXCLUDES(mutex_);
-  // What the session may have, or null if it was refused.
+  // The session's grant, or null if it was refused.
   std::unique_ptr<Grant> grant(Connection& connection, const Admission& admission, const Users& users);
   std::shared_ptr<const Users> users() const EXCLUDES(mutex_);
   bool begin_session(IncomingConnection& incoming) EXCLUDES(mutex_);

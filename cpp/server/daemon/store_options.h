@@ -9,7 +9,7 @@
 
 namespace remotecl::server {
 
-// What the command line says of the store.
+// The options for the store.
 struct StoreOptions {
   // "none": there is none; "default": below the user's cache; empty: the same, unless the daemon is temporary.
   std::string folder;

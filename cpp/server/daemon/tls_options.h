@@ -5,7 +5,7 @@
 
 namespace remotecl::server {
 
-// What the command line says of TLS.
+// The options for TLS.
 struct TlsOptions {
   std::vector<std::string> files;  // the certificate's and its key's; empty: there are none
   bool has_new_key = false;        // a key and certificate of this run

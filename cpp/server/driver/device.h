@@ -31,7 +31,7 @@ class Device {
   std::uint32_t index() const { return index_; }
   cl_device_id id() const { return id_; }
   const DeviceTraits& traits() const { return traits_; }
-  // What the operator says of it, in the form of info queries. say() is called before any session begins.
+  // The operator's description of it, in the form of info queries. say() is called before any session begins.
   const std::vector<InfoAnswer>& said() const { return said_; }
   void say(std::uint32_t name, Bytes value);
   DeviceMemory& memory() { return memory_; }

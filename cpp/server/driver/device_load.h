@@ -34,7 +34,7 @@ class DeviceLoad {
     std::uint64_t ended = 0;          // how many commands have ended until now, of all sessions
   };
 
-  // What a session has had of the device.
+  // A session's usage of the device.
   struct Usage {
     Clock::duration busy{};      // in which the driver was seen to have commands of it
     std::uint64_t commands = 0;  // that the driver was given

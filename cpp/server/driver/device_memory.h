@@ -23,7 +23,7 @@ class DeviceMemory {
   // would end the whole daemon instead of refusing. Returns false if `size` bytes do not fit.
   bool reserve(std::uint64_t size);
   void give_back(std::uint64_t size);
-  // What is reserved on the device and its sub-devices, and how much memory there is.
+  // The memory of a device, and how much of it the device and its sub-devices have reserved.
   std::uint64_t used() const { return reserved_.load(std::memory_order_relaxed); }
   std::uint64_t total() const { return total_; }
 

@@ -7,7 +7,7 @@
 
 namespace remotecl::server {
 
-// Which devices a daemon serves, and what it says of them that no driver knows.
+// The devices that a daemon serves, and their properties that no driver knows.
 struct DeviceSelection {
   // A figure for devices: "[DEVICE=]NUMBER", where DEVICE is an index or part of a name; without it, for all. Later
   // ones win.

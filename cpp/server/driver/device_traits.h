@@ -16,7 +16,7 @@ struct InfoAnswer {
   std::vector<std::byte> value;
 };
 
-// What the driver says about a device. Asked once; never changes.
+// The driver's description of a device. Asked once; never changes.
 struct DeviceTraits {
   DeviceTraits(cl_platform_id platform, cl_device_id id);
   // A sub-device, which is on its parent's platform.

@@ -9,7 +9,7 @@
 
 namespace remotecl::server {
 
-// What a command needs when it is passed to the native driver.
+// The context in which a command is passed to the native driver.
 struct Issue {
   Queue& queue;
   Event* event;  // null: the command has none

@@ -170,7 +170,7 @@ class Issuer {
   TurnGates gates_;
   bool is_far_ahead_ = false;
   bool has_refused_ = false;
-  // What the command being submitted waits for.
+  // The wait list of the command being submitted.
   std::vector<cl_event> native_waits_;
   std::vector<EventId> graph_waits_;
   bool dependency_failed_ = false;

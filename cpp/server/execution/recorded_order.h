@@ -6,7 +6,7 @@
 
 namespace remotecl::server {
 
-// What must have ended before each command of a recording, in a queue that keeps no order by itself. Places
+// The order of a recording's commands in a queue that keeps none by itself: the predecessors of each. Places
 // are counted from 0 in the order in which commands are added. A value; one thread.
 class RecordedOrder {
  public:

@@ -11,7 +11,7 @@
 
 namespace remotecl::server {
 
-// What the daemon does on behalf of a session's process, which is not allowed to: connecting to other
+// Services of the daemon for a session's process, which may not do these itself: connecting to other
 // servers, opening memory that a client or another server offers to share, using the store, and opening sockets for
 // kernels. Any thread except the one that receives from the channel.
 class DaemonRequests {

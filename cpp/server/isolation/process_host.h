@@ -54,7 +54,7 @@ class ProcessHost final : public Host, private LoadSource {
   std::vector<SessionLoad> look() override EXCLUDES(mutex_);
   void pause() override {}
   void rest() override EXCLUDES(mutex_);
-  // What is known about a session that is no longer here.
+  // The record of a session that has left.
   std::string what_became_of(const Hello& hello) const EXCLUDES(mutex_);
   void refuse_without_process(Connection& connection);
   void refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text);

@@ -75,7 +75,7 @@ struct BeginMessage {
   REMOTECL_FIELDS(connection, epoch, session, features, secret, shown, user, of_user, of_session, devices)
 };
 
-// What contain() could not restrict, one line each; usually empty.
+// The restrictions that contain() could not make, one line each; usually empty.
 struct ReadyMessage {
   std::string_view failures;
   REMOTECL_FIELDS(failures)

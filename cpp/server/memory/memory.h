@@ -16,7 +16,7 @@ namespace remotecl::server {
 // writes through us in any case.
 inline constexpr std::uint64_t kDeviceFlags = CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY;
 
-// What buffers and images have in common. Device memory is allocated when the device first needs it, so
+// The common part of buffers and images. Device memory is allocated when the device first needs it, so
 // running out of memory is an error of the command that needed it. Owned by the session's tables, by objects
 // made from it and by pending commands. native() needs the session's lock.
 class Memory : public RefCounted {

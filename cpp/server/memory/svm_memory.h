@@ -11,7 +11,7 @@
 
 namespace remotecl::server {
 
-// What a client asks for with AllocateSvm.
+// The request of AllocateSvm.
 struct SvmRequest {
   std::vector<Device*> devices;
   std::uint64_t flags;
@@ -20,8 +20,7 @@ struct SvmRequest {
   std::uint64_t address;
 };
 
-// What some memory takes of each of its devices, and of what the session may have there. The destructor gives
-// it back.
+// Memory reserved on each of its devices, and counted against the session's limit there. The destructor gives it back.
 class SvmReservation {
  public:
   explicit SvmReservation(const Ref<SessionCounters>& counters) : counters_(counters) {}

@@ -12,7 +12,7 @@ namespace remotecl::server {
 
 struct Letter;
 
-// What other threads have for the sockets of a lane. Wakes the thread that has the lane. Shared by the lane and those
+// Letters of other threads to the sockets of a lane. Wakes the thread that has the lane. Shared by the lane and those
 // who write; any thread.
 class Inbox final : public RefCounted {
  public:

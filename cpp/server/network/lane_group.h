@@ -11,7 +11,7 @@
 
 namespace remotecl::server {
 
-// What the lanes of a network have in common. A lane is the sockets whose index is its own modulo the number of lanes;
+// The common part of the lanes of a network. A lane is the sockets whose index is its own modulo the number of lanes;
 // one thread at a time has it. Constant; any thread.
 struct LaneGroup {
   LaneGroup(std::byte* its_memory, const NetworkShape& its_shape, const Network::Hooks& its_hooks, std::uint32_t lanes)

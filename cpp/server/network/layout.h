@@ -6,7 +6,7 @@
 
 namespace remotecl::server {
 
-// What lies where in a network's memory. net.cl gets these constants as macros, so that both sides have them from here.
+// The layout of a network's memory. net.cl gets these constants as macros, so that both sides have them from here.
 // Words are 32 bits. Each word has one writer: the kernels, or the host. Words of the kernels that the host scans lie
 // close together; those of the host that a kernel waits for share one line a socket, so that one read over PCIe tells
 // all of them.

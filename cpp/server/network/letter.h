@@ -10,7 +10,7 @@
 
 namespace remotecl::server {
 
-// What the broker answered.
+// The broker's answer.
 struct BrokerAnswer {
   enum class What : std::uint8_t { kConnect, kBind, kResolve };
 
@@ -45,7 +45,7 @@ struct NameFound {
   std::unique_ptr<WakingEndpoint> pipe{};
 };
 
-// What the sockets of a lane are told by other threads. Sockets are named by the numbers of SocketTable.
+// A message of another thread to the sockets of a lane. Sockets are named by the numbers of SocketTable.
 struct Letter {
   std::variant<BrokerAnswer, ConnectionWanted, ConnectionGiven, NameFound> content;
 };

@@ -9,7 +9,7 @@
 
 namespace remotecl::server {
 
-// What a kernel names: tcp:HOST:PORT, tcp:[IPV6]:PORT, udp:HOST:PORT, unix:/PATH or rcl:NAME. A value.
+// The address that a kernel names: tcp:HOST:PORT, tcp:[IPV6]:PORT, udp:HOST:PORT, unix:/PATH or rcl:NAME. A value.
 struct SocketAddress {
   enum class Kind { kTcp, kUdp, kUnix, kKernel };
   static constexpr std::size_t kTextMax = 112;  // what a request has room for

@@ -7,7 +7,7 @@
 
 namespace remotecl::server {
 
-// What leads to another kernel. No epoll reports on it: it tells an inbox itself that it is ready again.
+// An endpoint that leads to another kernel. No epoll reports on it: it tells an inbox itself that it is ready again.
 class WakingEndpoint : public Endpoint {
  public:
   // Whom to tell from now on, and for which socket.

@@ -55,10 +55,10 @@ class LinkPipe final : public RefCounted {
   Ref<Inbox> inbox_ GUARDED_BY(mutex_);
   std::uint64_t socket_ GUARDED_BY(mutex_) = 0;
   PipeId far_ GUARDED_BY(mutex_) = 0;  // 0: the peer does not have its end yet
-  // What is sent.
+  // Sending.
   std::uint64_t credit_ GUARDED_BY(mutex_) = 0, untaken_ GUARDED_BY(mutex_) = 0;
   bool is_over_ GUARDED_BY(mutex_) = false, is_closed_ GUARDED_BY(mutex_) = false;
-  // What is received.
+  // Receiving.
   std::unique_ptr<std::byte[]> data_ GUARDED_BY(mutex_);  // made when first needed
   std::uint32_t begin_ GUARDED_BY(mutex_) = 0, count_ GUARDED_BY(mutex_) = 0;
   std::uint32_t taken_ GUARDED_BY(mutex_) = 0;       // by the kernel, and the peer does not know

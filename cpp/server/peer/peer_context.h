@@ -15,7 +15,7 @@
 
 namespace remotecl::server {
 
-// What a session's links use. All of it outlives their threads.
+// The parts of a session that its links use. All of it outlives their threads.
 struct PeerContext {
   Strand& strand;
   Issuer& issuer;        // with the session's lock

@@ -7,7 +7,7 @@
 
 namespace remotecl::server {
 
-// What the client needs to know of one kernel. Owns what KernelDescription refers to.
+// The description of one kernel for the client. Owns what KernelDescription refers to.
 struct KernelRecord {
   struct Argument {
     ArgumentDescription values;

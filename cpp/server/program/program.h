@@ -18,7 +18,7 @@
 
 namespace remotecl::server {
 
-// What a driver must not get wrong: it treats an argument as the kind that the kernel declares.
+// The kind of an argument. A driver treats an argument as the kind that the kernel declares, so it must be right.
 struct ArgumentTraits {
   ArgumentKind kind = ArgumentKind::kOther;
   bool may_be_opaque = false;         // a value according to the driver, but possibly an image or a sampler
@@ -86,7 +86,7 @@ class Program final : public RefCounted {
   // null: one is being made.
   void set_late(const Device& device, std::function<void()> make);
   bool is_late(const Device& device) const;
-  // What makes the native programs that are needed now.
+  // Functions that make the native programs that are needed now.
   std::vector<std::function<void()>> take_late();
   // That program, still owned by this object; null if there is none.
   cl_program native(const Device& device) const;

@@ -43,7 +43,7 @@ class BuildPeers {
   virtual void publish(const Digest& key, std::vector<std::byte> entry) = 0;
 };
 
-// What identifies a build in the store besides the program: what the client has sent, and the owner whose
+// The key of a build in the store, besides the program: the files that the client sent, and the owner whose
 // sessions may find it.
 struct StoredRequest {
   const ClientFiles& sent;

@@ -9,7 +9,7 @@
 
 namespace remotecl::server {
 
-// What a session has used. Shared by the session and its memory objects, which may outlive it briefly. Any
+// A session's usage. Shared by the session and its memory objects, which may outlive it briefly. Any
 // thread may read; each group below says who may write.
 class SessionCounters final : public RefCounted {
  public:

@@ -9,10 +9,10 @@
 
 namespace remotecl::server {
 
-// Who a session's client is. Owned by the session; any thread.
+// The identity of a session's client. Owned by the session; any thread.
 class Client {
  public:
-  // What a client says about itself.
+  // A client's claims about itself.
   struct Claims {
     std::uint64_t process = 0;
     std::string host, program;

@@ -49,7 +49,7 @@ class Session final : public Strand, public StatusSource {
   const Secret& secret() const { return secret_; }
   const Grant& grant() const { return *grant_; }
   const Shared& shared() const { return shared_; }
-  // Who finds what this session puts into stores.
+  // The owner of what this session puts into stores, who alone finds it.
   std::string stored_owner() const { return "direct " + grant_->user().name(); }
   const Ref<SessionCounters>& counters() const { return counters_; }
 

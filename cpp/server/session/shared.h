@@ -21,7 +21,7 @@ class Grant;
 // Makes what opens the sockets of a session's kernels.
 using MakeSocketBroker = std::function<Ref<SocketBroker>(const Grant& grant, std::uint64_t session)>;
 
-// What all sessions of a process share; outlives them.
+// The parts that all sessions of a process share; they outlive the sessions.
 struct Shared {
   const HandlerTable& handlers;
   NativeDriver& driver;

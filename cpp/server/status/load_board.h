@@ -35,7 +35,7 @@ class LoadBoard final : private LoadSource {
   // ---- For a process of one session. Call exchange() before there is one: `wants_loads` is called when it begins
   // and when it ends to watch.
   void exchange(std::function<void(bool)> wants_loads) { wants_loads_ = std::move(wants_loads); }
-  // What the sessions of other processes have.
+  // The load of other processes' sessions.
   void set_elsewhere(std::span<const LoadOfDevice> loads) EXCLUDES(mutex_);
   // Reports to the daemon what this process's session has. Null ends that.
   void watch_from_elsewhere(LoadReporter::Take take);

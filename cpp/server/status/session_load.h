@@ -25,7 +25,7 @@ std::vector<LoadOfDevice> loads_of_others(std::span<const SessionLoad> sessions,
 
 std::vector<LoadOfDevice> loads_of(const DeviceLoads& message);
 
-// What somebody has been told. A value.
+// The loads last reported to a watcher. A value.
 class ReportedLoads {
  public:
   // The devices that were never reported, or whose load has become or ceased to be zero or differs by more than a

@@ -15,7 +15,7 @@
 
 namespace remotecl::server {
 
-// Which process a Status is about. A value.
+// The process that a Status describes. A value.
 struct DaemonIdentity {
   std::string host;  // the machine's name
   std::uint64_t process = 0;

@@ -13,7 +13,7 @@ namespace remotecl::server {
 
 class NativeDriver;
 
-// What sessions have and do at a moment: those of one process, or the sum of several. A value.
+// The state of sessions at a moment: those of one process, or the sum of several. A value.
 struct StatusReport {
   // Sums over all sessions, including ended ones; only `sessions` counts those that are there now.
   struct Totals {
@@ -51,7 +51,7 @@ struct StatusReport {
     RdmaState rdma;
   };
 
-  // What a user has had of a device, in sessions that have ended, too.
+  // A user's usage of a device, including that of ended sessions.
   struct OfUser {
     std::string user;
     std::uint32_t device = 0;
@@ -80,9 +80,9 @@ struct StatusReport {
 std::vector<SessionStatus> views(const std::vector<StatusReport::OfSession>& sessions);
 std::vector<LinkStatus> views(const std::vector<StatusReport::OfLink>& links);
 std::vector<UserStatus> views(const std::vector<StatusReport::OfUser>& users);
-// What each of them has of sockets.
+// The sockets of each.
 std::vector<SocketStatus> socket_views(const std::vector<StatusReport::OfUser>& users);
-// What each of them has of RDMA.
+// The RDMA of each.
 template <class Each>
 std::vector<RdmaStatus> rdma_views(const std::vector<Each>& all) {
   std::vector<RdmaStatus> views;

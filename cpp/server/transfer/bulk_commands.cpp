@@ -14,7 +14,7 @@
 namespace remotecl::server {
 namespace {
 
-// What a transfer needs to begin later. Keeps the session.
+// Begins a transfer later. Keeps the session.
 struct TransferStarter {
   TransferTable* transfers;
   Ref<BulkRoute> route;

@@ -67,7 +67,7 @@ class CommandBuffer final
     std::uint16_t code;
     std::size_t offset, size;  // in recording_
   };
-  // What all commands together use of one root buffer.
+  // The ranges of one root buffer that all commands together use.
   struct Access {
     Ref<MemoryObject> root;
     RangeSet reads;  // what a replay reads before it writes there

@@ -12,7 +12,7 @@ constexpr std::size_t kWaitsMax = 4096;
 
 }  // namespace
 
-// What one call of learn() has found so far.
+// The findings of one call of learn() so far.
 struct CommandOrder::Known {
   std::set<EventId> events;
   std::map<const CommandQueue*, std::uint64_t> through;  // of in-order queues

@@ -251,7 +251,7 @@ std::vector<EventId> TransferPlanner::after_users(MemoryObject& root, ByteRange 
   return after;
 }
 
-// What has to end before the bytes at a holder may be read. If the command itself waits for the end of the
+// The events that must end before the bytes at a holder may be read. If the command itself waits for the end of the
 // writer, the transfer waits for it in the command's place, which saves a message, a native marker and a
 // signal.
 std::vector<EventId> TransferPlanner::after_writers(MemoryObject& root, ByteRange range, Location at,

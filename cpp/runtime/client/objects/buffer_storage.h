@@ -24,7 +24,7 @@ struct InboundTransfer {
   bool from_other_server = false;  // that server may be lost while this one goes on
 };
 
-// What is in progress at one location of a buffer.
+// The transfers and commands in progress at one location of a buffer.
 struct Site {
   struct User {
     Ref<CommandQueue> queue;

@@ -16,7 +16,7 @@ namespace remotecl {
 class Platform;
 class Session;
 
-// What a device says of itself and of its native platform, by the name of the query.
+// The properties of a device and of its native platform, by the name of the query.
 using DeviceInfo = std::unordered_map<std::uint32_t, std::vector<std::byte>>;
 
 // A device of a server, owned by the platform; or a sub-device, which lives as long as the application, a

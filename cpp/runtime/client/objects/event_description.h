@@ -10,7 +10,7 @@
 
 namespace remotecl {
 
-// What an event says of its command, for info queries and tools. Does not change once the event is shared.
+// The description of an event's command, for info queries and tools. Does not change once the event is shared.
 struct EventDescription {
   cl_command_type type;
   std::uint64_t enqueued_ns = 0;    // host clock; 0 without profiling

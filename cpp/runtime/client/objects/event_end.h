@@ -25,7 +25,7 @@ class EventEnd {
 
   cl_int status() const { return status_.load(std::memory_order_acquire); }
   bool is_over() const { return status() <= CL_COMPLETE; }
-  // What status() becomes at the end, as far as known.
+  // The status at the end, as far as known.
   cl_int outcome() const { return outcome_.load(std::memory_order_acquire); }
   bool is_reported() const { return (missing_.load(std::memory_order_acquire) & kReport) == 0; }
   bool is_held() const { return missing_.load(std::memory_order_acquire) >= kHold; }
@@ -44,7 +44,7 @@ class EventEnd {
   bool wait(const OptionalDeadline& deadline);
 
  private:
-  // What is missing for the end: the report, which somebody claims first, and holds.
+  // The parts still missing for the end: the report, which a thread claims first, and holds.
   static constexpr std::uint32_t kClaim = 1, kReport = 2, kHold = 4;
 
   void note(cl_int status);

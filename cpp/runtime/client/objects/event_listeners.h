@@ -15,7 +15,7 @@ namespace remotecl {
 class Event;
 class Session;
 
-// Who learns of an event's end: the application's callbacks, functions of the runtime, and other servers. An
+// The listeners of an event's end: the application's callbacks, functions of the runtime, and other servers. An
 // event that has a listener lives until its end, and its session's background thread reads until then. Owned
 // by the event. Any thread.
 class EventListeners {

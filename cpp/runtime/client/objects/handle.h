@@ -8,7 +8,7 @@
 #include "runtime/base/ref_counted.h"
 #include "runtime/client/support/ids.h"
 
-// What an OpenCL handle points to. An ICD loader reads the dispatch table from its first word, and we check
+// The target of an OpenCL handle. An ICD loader reads the dispatch table from its first word, and we check
 // the tag.
 namespace remotecl {
 

@@ -17,7 +17,7 @@ class Event;
 // for each context. Any thread.
 class ReturnedWrites {
  public:
-  // What a queue knows without a lock.
+  // The state that a queue reads without a lock.
   struct OfQueue {
     std::atomic<std::uint64_t> last{0};       // the last such write's place in the queue; 0: none
     std::atomic<bool> has_neighbours{false};  // the application has had other queues on the device
@@ -37,7 +37,7 @@ class ReturnedWrites {
   // A blocking write of this in-order queue returns before its end. `event`: the write's, or null; then the queue's
   // commands so far are waited for where that is necessary.
   void returned(CommandQueue& queue, Event* event) EXCLUDES(mutex_);
-  // What the next command of this queue has to wait for.
+  // The writes that the next command of this queue has to wait for.
   std::vector<Ref<Event>> before(const CommandQueue& queue) EXCLUDES(mutex_);
   // A command that waits for `before` has been sent.
   void ordered(const CommandQueue& queue, std::vector<Ref<Event>>& before) EXCLUDES(mutex_);

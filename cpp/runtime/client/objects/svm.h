@@ -7,7 +7,7 @@
 // are: coarse-grained sharing, with any driver. Any thread.
 namespace remotecl {
 
-// What a device can support: CL_DEVICE_SVM_COARSE_GRAIN_BUFFER, or 0. Finer sharing is impossible over a
+// The capabilities of a device: CL_DEVICE_SVM_COARSE_GRAIN_BUFFER, or 0. Finer sharing is impossible over a
 // network.
 cl_device_svm_capabilities svm_capabilities(const Device& device);
 

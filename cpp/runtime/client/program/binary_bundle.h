@@ -7,7 +7,7 @@
 
 namespace remotecl {
 
-// What CL_PROGRAM_BINARIES returns for an automatic device: the containers of all its members, each with the name and
+// The binary of an automatic device (CL_PROGRAM_BINARIES): the containers of all its members, each with the name and
 // the driver of its device, after a heading like BinaryContainer's with another magic. A member for which the program
 // was not built has an empty one.
 std::vector<std::byte> pack_bundle(const std::vector<Device*>& members,

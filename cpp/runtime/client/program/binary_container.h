@@ -10,7 +10,7 @@
 
 namespace remotecl {
 
-// What CL_PROGRAM_BINARIES returns: a native binary, preceded by what was known of the kernels' arguments
+// The binary of one device (CL_PROGRAM_BINARIES): a native binary, preceded by what was known of the kernels' arguments
 // when it was built. Native binaries do not say which arguments are constant. Without that, everything that a
 // kernel of such a program reads would count as written, and would lose its copies elsewhere.
 //

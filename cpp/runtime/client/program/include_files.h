@@ -5,7 +5,7 @@
 
 namespace remotecl {
 
-// What a build needs from this machine's file system.
+// The files of this machine that a build needs.
 struct IncludeFiles {
   struct File {
     std::string path;  // absolute

@@ -28,7 +28,7 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
   const KernelInfo& info_on(const Device& device);
   // The largest work-group that the device has launched although it exceeds the reported limit; 0: none.
   std::size_t launched_group(const Device& device);
-  // What the placement calls it; kNotPlaced until it has been placed.
+  // The placement's number for it; kNotPlaced until it has been placed.
   static constexpr std::uint32_t kNotPlaced = ~std::uint32_t{0};
   std::atomic<std::uint32_t>& placement_id() { return placement_id_; }
   void set_launched_group(const Device& device, std::size_t size);

@@ -56,7 +56,7 @@ struct DeviceBuildInfo {
 
 enum class ProgramOrigin { kSource, kBinaries, kIl, kBuiltInKernels, kLink };
 
-// What a program is created from.
+// The origin of a program.
 struct ProgramCode {
   ProgramOrigin origin = ProgramOrigin::kSource;
   std::string text;                           // source or IL
@@ -152,7 +152,7 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
   template <class Send>
   cl_int run(Build build, Send&& send);
   cl_int build_now(Build build);
-  // Which server compiles for each of these devices' servers. Has no server that does not share.
+  // The server that compiles for each of these devices' servers. Has no server that does not share.
   std::map<Session*, Session*> builders_of(const std::vector<Device*>& devices) const;
   // Defers what can be deferred; returns the devices for which it cannot.
   std::vector<Device*> inspected_now(const std::vector<Device*>& devices);
@@ -167,7 +167,7 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
   cl_int bundle(const Device& automatic, std::vector<std::byte>& binary);
   bool allows_remainder_by(const std::string& options) const;
   cl_int result_of(const Build& build) const;
-  // What the device's binary says of its kernels; null if the program was not created from our own binaries.
+  // The kernels that the device's binary describes; null if the program was not created from our own binaries.
   const std::map<std::string, KernelInfo>* contained(const Device& device) const;
   void store(Session& session, const std::vector<Device*>& devices, const Bytes* payload) REQUIRES(mutex_);
 

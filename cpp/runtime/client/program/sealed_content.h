@@ -10,7 +10,7 @@
 
 namespace remotecl {
 
-// What precedes the content of every binary that the client packs itself.
+// The header of every binary that the client packs itself.
 struct SealedHeading {
   std::array<std::uint8_t, 8> magic;
   std::uint32_t version;

@@ -29,7 +29,7 @@ class BackgroundReader {
   void wake() const;
 
  private:
-  // What the thread polls for a session, as indices into polled_.
+  // The descriptors that the thread polls for a session, as indices into polled_.
   struct Armed {
     InboxReader* session;
     std::size_t first, last;

@@ -22,7 +22,7 @@ struct StreamCarrier;
 // is the channel's number. Owned by the session. Any thread, unless noted otherwise.
 class BulkChannel {
  public:
-  // What a channel needs to get its connection.
+  // The means by which a channel gets its connection.
   struct Joining {
     const Address& address;
     Invitation invitation;

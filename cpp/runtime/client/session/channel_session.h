@@ -7,7 +7,7 @@
 
 namespace remotecl {
 
-// What a bulk channel needs of its session. Any thread.
+// The part of a session that its bulk channels use. Any thread.
 class ChannelSession {
  public:
   // A running transfer from the server; null if there is none with this id.

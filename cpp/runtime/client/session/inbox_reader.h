@@ -69,7 +69,7 @@ class InboxReader {
   // Reads a channel on the channel's own thread.
   bool read_apart(BulkChannel& channel);
 
-  // What the background is to do, which its thread asks before each poll. kReads: poll what has been added to
+  // The task of the background, which its thread asks for before each poll. kReads: poll what has been added to
   // `polled`, and call read_now() if something is there. kPauses: threads of the program read; ask again at
   // `next` at the latest, which this makes earlier if need be. kOver: call begin_end().
   enum class Standing { kReads, kPauses, kOver };

@@ -6,7 +6,7 @@
 
 namespace remotecl {
 
-// Who wants a server's DeviceLoads. Owned by the session; any thread.
+// The watchers of a server's DeviceLoads. Owned by the session; any thread.
 class LoadWatch {
  public:
   // Null: nobody. When this returns, the former sink is not called any more.

@@ -74,7 +74,7 @@ void Session::offer(const Transfer& transfer, const OfferChunks& message) {
   submit_now();
 }
 
-// What this server has not, others may have: it asks them, if they may answer.
+// Lets this server ask others for the chunks that it lacks, if they may answer.
 void Session::lend(const Transfer& transfer, const OfferChunks& message) {
   if (transfer.lenders.empty() || !transfers_.uploads().should_borrow()) return;
   const std::uint64_t loan = next_id();

@@ -12,7 +12,7 @@ using OptionalDeadline = std::optional<std::chrono::steady_clock::time_point>;
 // returned before their command had ended. Each thread has its own and touches no other.
 class WaitLimit {
  public:
-  // What calls have left behind, as bits.
+  // The state that calls have left behind, as bits.
   enum Left : unsigned {
     kInUse = 1,   // REMOTECL_WAIT_OVER
     kUnended = 2  // REMOTECL_WRITE_GOES_ON

@@ -29,7 +29,7 @@ TimedRecord as_told(const Trace& trace, const TraceRecord& record) {
   return timed;
 }
 
-// Which records each record comes after, by its queue and by events. Those have smaller indices, because a
+// The predecessors of each record, by its queue and by events. Those have smaller indices, because a
 // record is committed after the ones that it waits for.
 class Order {
  public:

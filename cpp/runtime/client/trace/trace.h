@@ -10,7 +10,7 @@
 
 namespace remotecl {
 
-// What was recorded during a trace. A value; times are in the host's clock.
+// The records of a trace. A value; times are in the host's clock.
 struct Trace {
   // A device that took part.
   struct Lane {

@@ -15,7 +15,7 @@ namespace remotecl {
 class CommandQueue;
 class Device;
 
-// What a trace knows about one command, or about one transfer that the runtime adds for a command. Used by
+// The record of one command, or of one transfer that the runtime adds for a command. Used by
 // the thread that creates it, and from Tracer::commit() on by the tracer.
 struct TraceRecord {
   // Another record: by its event, or by the position of its command in a queue.

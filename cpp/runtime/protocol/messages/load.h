@@ -12,7 +12,7 @@ struct WatchLoads {
   REMOTECL_FIELDS(is_wanted)
 };
 
-// What other sessions have on one device.
+// The load of other sessions on one device.
 struct LoadOfDevice {
   std::uint32_t index;               // of the device
   std::uint64_t queued_us;           // how long the device takes for their work that has not ended; an estimate

@@ -7,7 +7,7 @@
 #include "runtime/protocol/codec.h"
 #include "runtime/protocol/message_codes.h"
 
-// What all messages share. The client chooses the ids of objects and events; they are unique within the
+// The common part of all messages. The client chooses the ids of objects and events; they are unique within the
 // session, never 0 and never reused.
 namespace remotecl {
 

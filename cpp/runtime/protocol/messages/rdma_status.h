@@ -6,11 +6,11 @@
 #include "runtime/protocol/messages/status.h"
 #include "runtime/protocol/messages/user_status.h"
 
-// What a daemon reports about RDMA. It follows Status in the same message, so that clients that do not know it ignore
+// A daemon's report about RDMA. It follows Status in the same message, so that clients that do not know it ignore
 // it.
 namespace remotecl {
 
-// What network cards have moved. The bytes are part of those of bulk connections.
+// The traffic that network cards have moved. The bytes are part of those of bulk connections.
 struct RdmaTraffic {
   std::uint64_t channels = 0;  // there now
   std::uint64_t losses = 0;    // channels that ended before their streams did
@@ -39,7 +39,7 @@ struct StatusRdma {
   REMOTECL_FIELDS(clients, peers, sessions, links)
 };
 
-// What moving bytes by RDMA has cost the server: those that a processor copied, and system calls.
+// The server's cost of moving bytes by RDMA: those that a processor copied, and system calls.
 struct RdmaCost {
   std::uint64_t bytes_copied = 0, system_calls = 0;
   REMOTECL_FIELDS(bytes_copied, system_calls)

@@ -3,7 +3,7 @@
 #include "runtime/protocol/compression_counts.h"
 #include "runtime/protocol/messages/message.h"
 
-// What a daemon reports about itself, to the clients of its sessions and to monitors, which have no session.
+// A daemon's report about itself, to the clients of its sessions and to monitors, which have no session.
 namespace remotecl {
 
 inline constexpr std::uint32_t kStatusSessionsMax = 1024;  // listed in one Status; others are only counted
@@ -48,7 +48,7 @@ struct SessionKicked {
   REMOTECL_FIELDS(token, result, text)
 };
 
-// What has passed over the two connections, from the reporting server's view. `bulk_...` numbers count whole
+// The traffic of the two connections, from the reporting server's view. `bulk_...` numbers count whole
 // transfers.
 struct Traffic {
   std::uint64_t bytes_sent = 0, messages_sent = 0;

@@ -28,8 +28,8 @@ struct LendChunks {
   Bytes digests;
   REMOTECL_FIELDS(loan, to, digests)
 };
-// What the server does not find of the next offer of this transfer, it may ask of these peers, unless their chunks come
-// slower than the client's bytes.
+// The server may ask these peers for chunks of the next offer of this transfer that it does not find, unless theirs
+// come slower than the client's bytes.
 struct BorrowChunks {
   REMOTECL_MESSAGE(BorrowChunks);
   TransferId transfer;

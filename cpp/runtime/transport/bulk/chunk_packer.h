@@ -21,7 +21,7 @@ class ChunkPacker {
   std::uint64_t bytes_before() const { return before_.load(std::memory_order_relaxed); }
   std::uint64_t bytes_after() const { return after_.load(std::memory_order_relaxed); }
 
-  // What is compressed at once: the compressor's ratio is that of larger pieces, and the link waits little for it.
+  // The size compressed at once: the compressor's ratio is that of larger pieces, and the link waits little for it.
   static constexpr std::size_t kPiece = 256u << 10;
 
  private:

@@ -27,8 +27,8 @@ struct RdmaState {
   std::uint64_t channels = 0;         // there now
   std::uint64_t losses = 0;
   std::uint64_t bytes_sent = 0, bytes_received = 0;  // by RDMA
-  // What that has cost this process: bytes that a processor copied, because the device could not use their memory, and
-  // system calls. A request to a device counts as one, which only Soft-RoCE needs.
+  // The cost of that for this process: bytes that a processor copied, because the device could not use their memory,
+  // and system calls. A request to a device counts as one, which only Soft-RoCE needs.
   std::uint64_t bytes_copied = 0, system_calls = 0;
 
   static RdmaState off(std::string_view reason) { return {Kind::kOff, std::string(reason), {}, {}, {}}; }
@@ -36,7 +36,7 @@ struct RdmaState {
   bool is_wanted() const { return kind == Kind::kConnecting; }
   // Of several streams: the sum of the numbers, and the state that is most worth knowing.
   RdmaState& operator+=(const RdmaState& other);
-  // What remains true once the stream has ended.
+  // The part that remains true once the stream has ended.
   RdmaState past() const;
 };
 

@@ -18,7 +18,7 @@ class BlockCompressor {
 
   // The compressed block, valid until the next call. Empty if it would not be smaller, or memory is short.
   Bytes compress(Bytes block);
-  // What tells whether the rest of a block is worth it.
+  // The size of the sample that decides whether the rest of a block is worth it.
   static constexpr std::size_t kSample = 16u << 10;
 
  private:

@@ -5,7 +5,7 @@
 namespace remotecl {
 namespace {
 
-// What can be measured of a piece that takes no time.
+// The shortest time that can be measured, of a piece that takes none.
 constexpr double kShortest = 1e-7;
 // The part of the newest value in an average over a few.
 constexpr double kNewest = 0.5;

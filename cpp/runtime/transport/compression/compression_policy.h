@@ -44,7 +44,7 @@ class CompressionPolicy {
   static constexpr double kWorth = 0.97;
   // How much is measured at a time.
   static constexpr std::size_t kMeasured = 256u << 10;
-  // What goes as it is for a measurement: more, because some of it has not arrived when the next piece is sent.
+  // The bytes sent as they are for a measurement: more, because some have not arrived when the next piece is sent.
   static constexpr std::size_t kMeasurement = 2 * kMeasured;
   // While little is left of the bytes, nothing tells that the link is faster than it was, or than it seemed. So a piece
   // goes as it is from time to time: after this many times the time that it takes. The measurement begins with it,

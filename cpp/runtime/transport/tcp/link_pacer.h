@@ -41,7 +41,7 @@ class LinkPacer {
   static constexpr double kRise = 1.004, kRiseMax = 1.25;
   static constexpr Duration kRiseEvery{20'000};
   static constexpr int kRisesUntilFaster = 50;
-  // What leaves at once, whose own time on the link is no queue.
+  // The bytes that leave at once; their own time on the link is no queue.
   static constexpr double kBurst = 6000;
   // A queue of which this much is left at the end of its time belongs to others.
   static constexpr double kStays = 0.7;

@@ -7,7 +7,7 @@
 
 namespace remotecl::tcp {
 
-// What the addresses are used for.
+// The use of the addresses.
 enum class Purpose { kConnect, kListen };
 
 // Returns a host's numeric addresses in the order in which to try them; never none. The look-up runs on a

@@ -9,7 +9,7 @@
 
 namespace remotecl {
 
-// What Linux says of a TCP connection (TCP_INFO): glibc's tcp_info, and what the kernel has added to it since. The
+// Linux's report of a TCP connection (TCP_INFO): glibc's tcp_info, and what the kernel has added to it since. The
 // kernel's own header, <linux/tcp.h>, cannot be included beside glibc's, which Asio includes.
 struct TcpReport {
   tcp_info first{};

@@ -42,7 +42,7 @@ class TlsConnection final : public Connection {
   // kNoTls: the peer's first byte is not TLS; it was not consumed. kFailed: failure() says why.
   enum class Handshake { kDone, kNoTls, kFailed };
   Handshake handshake(Deadline deadline);
-  // What the peer did or has, as the predicate of "the server ...", for people.
+  // The cause, as the predicate of "the server ...", for people.
   const std::string& failure() const { return failure_; }
   // For an answer in plain text.
   StreamConnection& stream() { return *stream_; }
