@@ -8,8 +8,8 @@
 #include <string>
 
 #include "plugins/streams/sources.h"
-#include "plugins/support/open_file.h"
 #include "plugins/support/live_source.h"
+#include "plugins/support/open_file.h"
 #include "plugins/support/plugin_error.h"
 #include "plugins/support/socket.h"
 
