@@ -25,8 +25,8 @@ help:
 	@echo "test       C++ and Python tests"
 	@echo "bench      native driver, raw TCP and remotecl side by side"
 	@echo "performance  the same, written into docs/performance.md as its section SECTION"
-	@echo "training   what each optimisation of training brings, written there likewise; TRAINING has other arguments"
-	@echo "augmented-reality  a weak client and servers over three links, written there likewise; AR has other arguments"
+	@echo "training   what each optimisation of training brings, written into docs/applications.md; TRAINING has other arguments"
+	@echo "augmented-reality  a weak client and servers over three links, written there, too; AR has other arguments"
 	@echo "asan tsan  the tests with address and undefined-behaviour, or thread sanitizer"
 	@echo "fuzz       every fuzz target for FUZZ_SECONDS (600), with sanitizers; needs clang"
 	@echo "faults     4,000 lost, stalled and corrupted connections, 6,000 socket calls that fail inside of the processes and"
@@ -93,8 +93,8 @@ performance: package
 	@$(VENV)/bin/remotecl bench --json build/performance.json
 	$(PYTHON) scripts/performance_tables.py $(SECTION) build/performance.json
 
-# The same for training: two ladders, and a step of 191 launches. TRAINING="alexnet --places native,remotecl" is what to
-# run instead.
+# Training, into a section of docs/applications.md: two ladders, and a step of 191 launches. TRAINING names something else
+# to run: TRAINING="alexnet --places native,remotecl".
 training: package
 	@test -n "$(SECTION)" || { echo "SECTION is not set: make training SECTION=NAME" >&2; exit 2; }
 	@mkdir -p build

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Writes a benchmark's report into docs/performance.md, between `<!-- begin: NAME -->` and `<!-- end: NAME -->`.
+"""Writes a benchmark's report into its page, between `<!-- begin: NAME -->` and `<!-- end: NAME -->`.
 
     scripts/performance_tables.py NAME REPORT.json...  the section NAME, from what `remotecl bench --json`,
                                                        `remotecl bench dnn --json` or `remotecl bench ar --json` wrote;
                                                        the machine is the first one's
     scripts/performance_tables.py --check              fails where a section is not in this script's format
 
-Standard library only. `make performance SECTION=NAME` measures and writes, and so do `make training SECTION=NAME` and
-`make augmented-reality SECTION=NAME`.
+Standard library only. `make performance SECTION=NAME` measures and writes into docs/performance.md;
+`make training SECTION=NAME` and `make augmented-reality SECTION=NAME` measure and write into docs/applications.md.
 """
 
 import json
@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "performance.md"
+PAGES = [ROOT / "docs" / "performance.md", ROOT / "docs" / "applications.md"]
 COLUMNS = ["case", "unit", "remotecl", "p99", "max", "native", "raw", "ceiling", "ratio", "target"]
 SECTION = re.compile(r"(<!-- begin: ([\w-]+) -->\n)(.*?)(<!-- end: \2 -->\n)", re.DOTALL)
 HEAD = f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|\n"
@@ -46,7 +46,7 @@ WRITTEN = re.compile(
     r" Client: [^`]+\. Links: .+\.)?"
 )
 UNMEASURED = re.compile(r"Not measured yet: `[^`]+`\.\n")
-PASTED = re.compile(r"Pasted by hand in commit `[0-9a-f]{7,}`; the run was on \d+ \w+ \d{4}\.")
+PASTED = re.compile(r"Pasted by hand in commit `[0-9a-f]{7,}`; the run was on \d+ \w+ \d{4}\. No newer run exists\.")
 
 
 def number(value: float | None) -> str:
@@ -165,10 +165,17 @@ def make_section(report: dict, commit: str = "") -> str:
     return " ".join(facts) + "\n\n" + table
 
 
+def page_with(name: str) -> Path:
+    """The page that has the section of that name."""
+    pages = [page for page in PAGES for found in SECTION.findall(page.read_text()) if found[1] == name]
+    if len(pages) != 1:
+        names = " and ".join(f"docs/{page.name}" for page in PAGES)
+        raise SystemExit(f"{names} have not one section between markers of the name {name}")
+    return pages[0]
+
+
 def replace_section(page: str, name: str, section: str) -> str:
-    """The page with another section of that name; its markers have to be there."""
-    if [found[1] for found in SECTION.findall(page)].count(name) != 1:
-        raise SystemExit(f"{PAGE.name} has not one section between markers of the name {name}")
+    """The page's text with another section of that name."""
     return SECTION.sub(lambda found: found[1] + section + found[4] if found[2] == name else found[0], page)
 
 
@@ -255,8 +262,8 @@ def page_problems(page: str) -> list[str]:
 def main(arguments: list[str]) -> int:
     """The command line above."""
     if arguments == ["--check"]:
-        problems = page_problems(PAGE.read_text())
-        print("\n".join(problems) or "the tables of docs/performance.md are in the generator's format")
+        problems = [f"docs/{page.name}: {problem}" for page in PAGES for problem in page_problems(page.read_text())]
+        print("\n".join(problems) or "the tables of the benchmarks are in the generator's format")
         return 1 if problems else 0
     if len(arguments) < 2:
         raise SystemExit(__doc__)
@@ -267,7 +274,8 @@ def main(arguments: list[str]) -> int:
             report[key] += other[key]
     if report["failures"]:
         raise SystemExit("the run had failures:\n" + "\n".join(report["failures"]))
-    PAGE.write_text(replace_section(PAGE.read_text(), name, make_section(report)))
+    page = page_with(name)
+    page.write_text(replace_section(page.read_text(), name, make_section(report)))
     return 0
 
 

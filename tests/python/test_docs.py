@@ -173,8 +173,16 @@ REPORT = {
 }
 
 
-def test_the_tables_are_in_the_generators_format():
-    assert TABLES["page_problems"](TABLES["PAGE"].read_text()) == []
+@pytest.mark.parametrize("page", TABLES["PAGES"], ids=lambda page: page.name)
+def test_the_tables_are_in_the_generators_format(page):
+    assert TABLES["page_problems"](page.read_text()) == []
+
+
+def test_a_section_is_found_on_its_page():
+    assert TABLES["page_with"]("pocl").name == "performance.md"
+    assert TABLES["page_with"]("training-pocl").name == "applications.md"
+    with pytest.raises(SystemExit, match="one section between markers of the name nothing"):
+        TABLES["page_with"]("nothing")
 
 
 def test_a_reports_section_replaces_the_one_of_its_name():
