@@ -308,3 +308,9 @@ def test_what_was_changed_by_hand_is_noticed(written, changed):
     assert TABLES["page_problems"](page) == []
     assert page.count(written) >= 1
     assert TABLES["page_problems"](page.replace(written, changed, 1)) != []
+
+
+def test_sizes_count_code_only():
+    sizes = runpy.run_path(str(ROOT / "scripts" / "sizes.py"))
+    assert sizes["c_lines"]('// one\n/* two\n three */\nint a;  // "\n\nconst char* b = "// text";\n') == 2
+    assert sizes["python_lines"]('"""Doc."""\n\n# one\ndef a():\n    """Doc."""\n    return (\n        1\n    )\n') == 4
