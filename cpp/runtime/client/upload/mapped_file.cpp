@@ -25,7 +25,7 @@ constexpr std::int64_t kChangedBefore_ns = 2 * kSecond_ns;
 std::int64_t in_ns(const timespec& time) { return std::int64_t{time.tv_sec} * kSecond_ns + time.tv_nsec; }
 
 // Only these write changed pages back and then note the time. On others, such as those in memory or on a network, a
-// change may go unnoticed.
+// change may go unnoticed. On an overlay the path leads to a changed copy, and the memory goes on showing the original.
 bool notes_changes(const std::string& path) {
   struct statfs system {};
   if (::statfs(path.c_str(), &system) != 0) return false;
@@ -34,7 +34,6 @@ bool notes_changes(const std::string& path) {
     case 0x58465342:  // XFS
     case 0x9123683e:  // Btrfs
     case 0xf2f52010:  // F2FS
-    case 0x794c7630:  // overlay
       return true;
     default:
       return false;

@@ -4,8 +4,11 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -195,6 +198,29 @@ TEST_F(FileDigestsTest, AFileThatWasWrittenJustNowHasNone) {
   EXPECT_FALSE(mapping.digests()) << "written within a minute";
   set_time(path(9), 3600);
   EXPECT_FALSE(mapping.digests()) << "changed within two seconds";
+}
+
+// Writing a file of the lower layer makes a copy, and the mapping goes on showing the former bytes.
+TEST_F(FileDigestsTest, AFileOfAnOverlayHasNone) {
+  const TemporaryFolder other;
+  const std::string layers = "lowerdir=" + folder_->path().string() + ",upperdir=" + (other.path() / "upper").string() +
+                             ",workdir=" + (other.path() / "work").string();
+  const fs::path merged = other.path() / "merged";
+  for (const char* const name : {"upper", "work", "merged"}) fs::create_directory(other.path() / name);
+  constexpr int kCannotMount = 77;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("overlay", merged.c_str(), "overlay", 0, layers.c_str()) != 0) {
+      ::_exit(kCannotMount);
+    }
+    ::_exit(Mapping(merged / "3", PROT_READ, MAP_SHARED).digests() ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == kCannotMount) GTEST_SKIP() << "an overlay cannot be mounted here";
+  EXPECT_EQ(WEXITSTATUS(status), 0) << "digests would be kept";
 }
 
 // The same size and time, other bytes: as after a copy that keeps times.
