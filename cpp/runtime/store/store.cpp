@@ -80,11 +80,10 @@ std::vector<std::string> superfluous(std::vector<Directory::Entry> entries, std:
     if (is_fair && by_owner.size() < 2) continue;
     for (auto& entry : entries) {
       std::uint64_t& of_owner = by_owner[owner_of(entry.name)];
-      if (total <= target || entry.size == 0 || (is_fair && of_owner <= bound / 2)) continue;
+      if (total <= target || entry.name.empty() || (is_fair && of_owner <= bound / 2)) continue;
       total -= entry.size;
       of_owner -= entry.size;
-      names.push_back(entry.name);
-      entry.size = 0;  // removed
+      names.push_back(std::exchange(entry.name, {}));
     }
   }
   return names;
@@ -244,10 +243,16 @@ void Store::trim() {
   std::vector<Directory::Entry> entries = directory_->list();
   std::erase_if(entries, [this](const Directory::Entry& entry) { return !is_entry(entry.name, kind_); });
   std::set<std::string> removed;
-  for (std::string& name : superfluous(entries, bounds_.directory)) {
+  const auto remove = [this, &removed](const std::string& name) {
     directory_->remove(name);
-    removed.insert(std::move(name));
-  }
+    removed.insert(name);
+  };
+  // A power cut may leave files without their bytes, which cost nothing of the bound and nobody can use.
+  std::erase_if(entries, [&remove](const Directory::Entry& entry) {
+    if (entry.size < kOverhead) remove(entry.name);
+    return entry.size < kOverhead;
+  });
+  for (const std::string& name : superfluous(entries, bounds_.directory)) remove(name);
   MutexLock lock(mutex_);
   trims_ = false;
   sizes_.clear();

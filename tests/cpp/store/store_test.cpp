@@ -156,6 +156,20 @@ TEST_F(StoreTest, WhatIsInMemoryIsNotForgottenOnTheDisk) {
   EXPECT_TRUE(has(another, 0));
 }
 
+TEST_F(StoreTest, EntriesThatAPowerCutHasEmptiedGo) {
+  Store store = open();
+  for (int i = 0; i < 9; ++i) keep(store, i, 1000);
+  {
+    MutexLock lock(folder_->mutex);
+    int number = 0;
+    for (auto& [name, file] : folder_->files) {
+      if (number++ % 3 != 0) file.bytes.resize(number % 3 == 1 ? 0 : 50);
+    }
+  }
+  EXPECT_EQ(open().counts().entries, 3u);
+  EXPECT_EQ(folder_->count(), 3u);
+}
+
 TEST_F(StoreTest, LeavesFilesOfOthersAlone) {
   {
     MutexLock lock(folder_->mutex);
