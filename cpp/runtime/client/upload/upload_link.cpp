@@ -23,8 +23,7 @@ UploadLink::Policy UploadLink::policy_of_user() {
 bool UploadLink::may_begin(bool is_measurable) {
   if (policy_ != Policy::kAuto || is_refused_.load(std::memory_order_relaxed)) return is_worthwhile();
   if (!is_measurable) return false;
-  const bool is_hopeless = missed_.load(std::memory_order_relaxed) >= kHopeless;
-  if (!is_fast() && !is_hopeless) return true;
+  if (!is_fast() && !is_hopeless()) return true;
   if (skipped_.fetch_add(1, std::memory_order_relaxed) % kRetryEvery != kRetryEvery - 1) return false;
   bytes_per_s_.store(0, std::memory_order_relaxed);
   return true;
@@ -35,9 +34,13 @@ bool UploadLink::is_worthwhile() const {
   return policy_ == Policy::kAlways || !is_fast();
 }
 
-bool UploadLink::is_fast() const {
+bool UploadLink::is_hopeless() const {
+  return missed_.load(std::memory_order_relaxed) >= kHopeless && (is_unknown() || is_above(kMuchSlower));
+}
+
+bool UploadLink::is_above(double part) const {
   const double hashing = hash_bytes_per_s_.load(std::memory_order_relaxed);
-  return hashing != 0 && bytes_per_s_.load(std::memory_order_relaxed) * kSlower > hashing;
+  return hashing != 0 && bytes_per_s_.load(std::memory_order_relaxed) * part > hashing;
 }
 
 void UploadLink::hashed(std::uint64_t bytes, Clock::duration time) { update(hash_bytes_per_s_, bytes, time); }

@@ -36,11 +36,16 @@ class UploadLink {
  private:
   // Hashing takes the sending thread a part of the time that sending takes: at most a quarter of it.
   static constexpr double kSlower = 4;
-  // After so many bytes of which nothing was found, one transfer in kRetryEvery is offered.
+  // After so many bytes of which nothing was found, one transfer in kRetryEvery is offered, unless hashing costs at
+  // most a sixteenth of the time: only what was offered is there for the next process.
   static constexpr std::uint64_t kHopeless = 1u << 30;
+  static constexpr double kMuchSlower = 16;
   static constexpr std::uint32_t kRetryEvery = 64;
 
-  bool is_fast() const;
+  bool is_fast() const { return is_above(kSlower); }
+  bool is_hopeless() const;
+  // The link is faster than this part of hashing.
+  bool is_above(double part) const;
 
   const Policy policy_;
   std::atomic<bool> is_refused_{false};
