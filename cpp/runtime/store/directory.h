@@ -19,6 +19,7 @@ class Directory {
     std::string name;
     std::uint64_t size = 0;
     std::int64_t used_ns = 0;  // time of the last write or mark_used(), by a clock that all processes share
+    std::int64_t written_ns = 0;
   };
 
   virtual ~Directory() = default;

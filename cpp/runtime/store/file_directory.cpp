@@ -81,8 +81,8 @@ std::vector<Directory::Entry> FileDirectory::list() {
     struct stat status {};
     if (::fstatat(folder_, each->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode)) continue;
     if (!name.starts_with('.')) {
-      const std::int64_t used_ns = std::max(in_ns(status.st_mtim), in_ns(status.st_atim));
-      entries.push_back({std::string(name), static_cast<std::uint64_t>(status.st_size), used_ns});
+      const std::int64_t written_ns = in_ns(status.st_mtim), used_ns = std::max(written_ns, in_ns(status.st_atim));
+      entries.push_back({std::string(name), static_cast<std::uint64_t>(status.st_size), used_ns, written_ns});
     } else if (name.starts_with(kUnfinished) && now - status.st_mtim.tv_sec > kAbandonedAfter_s) {
       ::unlinkat(folder_, each->d_name, 0);
     }

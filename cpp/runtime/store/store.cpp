@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/store/eviction.h"
+
 namespace remotecl {
 namespace {
 
@@ -11,7 +13,7 @@ namespace {
 constexpr std::string_view kMagic = "remotecl store 1";
 constexpr std::size_t kContentOffset = kMagic.size() + sizeof(Digest);
 constexpr std::size_t kOverhead = kContentOffset + sizeof(Digest);
-constexpr std::size_t kOwnerDigits = 16, kNameSize = kOwnerDigits + 1 + 2 * sizeof(Digest);
+constexpr std::size_t kNameSize = kOwnerDigits + 1 + 2 * sizeof(Digest);
 
 std::string_view prefix(Store::Kind kind) { return kind == Store::Kind::kUploads ? "u" : ""; }
 
@@ -21,9 +23,6 @@ std::string hexadecimal(const Digest& digest, std::size_t digits) {
   for (std::size_t i = 0; i < digits; ++i) text += kDigits[i % 2 == 0 ? digest[i / 2] >> 4 : digest[i / 2] & 15];
   return text;
 }
-
-// Entries of one kind only are compared.
-std::string_view owner_of(std::string_view name) { return name.substr(0, kOwnerDigits); }
 
 bool is_entry(std::string_view name, Store::Kind kind) {
   if (!name.starts_with(prefix(kind))) return false;
@@ -61,32 +60,6 @@ bool is_right(const std::string& name, Bytes entry) {
 void reduce_to_content(std::vector<std::byte>& entry) {
   entry.erase(entry.end() - static_cast<std::ptrdiff_t>(sizeof(Digest)), entry.end());
   entry.erase(entry.begin(), entry.begin() + static_cast<std::ptrdiff_t>(kContentOffset));
-}
-
-// Returns the names of the entries to remove, so that the rest fits into `bound` with some room. If there are
-// several owners, none keeps more than half; otherwise one that writes much would displace all others.
-std::vector<std::string> superfluous(std::vector<Directory::Entry> entries, std::uint64_t bound) {
-  std::uint64_t total = 0;
-  std::map<std::string_view, std::uint64_t> by_owner;
-  for (const auto& entry : entries) {
-    total += entry.size;
-    by_owner[owner_of(entry.name)] += entry.size;
-  }
-  std::vector<std::string> names;
-  if (total <= bound) return names;
-  std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.used_ns < b.used_ns; });
-  const std::uint64_t target = bound - bound / 10;
-  for (const bool is_fair : {true, false}) {
-    if (is_fair && by_owner.size() < 2) continue;
-    for (auto& entry : entries) {
-      std::uint64_t& of_owner = by_owner[owner_of(entry.name)];
-      if (total <= target || entry.name.empty() || (is_fair && of_owner <= bound / 2)) continue;
-      total -= entry.size;
-      of_owner -= entry.size;
-      names.push_back(std::exchange(entry.name, {}));
-    }
-  }
-  return names;
 }
 
 }  // namespace
@@ -252,7 +225,8 @@ void Store::trim() {
     if (entry.size < kOverhead) remove(entry.name);
     return entry.size < kOverhead;
   });
-  for (const std::string& name : superfluous(entries, bounds_.directory)) remove(name);
+  const Eviction order = kind_ == Kind::kUploads ? Eviction::kScanned : Eviction::kLeastRecent;
+  for (const std::string& name : superfluous(entries, bounds_.directory, order)) remove(name);
   MutexLock lock(mutex_);
   trims_ = false;
   sizes_.clear();

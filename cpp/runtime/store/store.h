@@ -16,7 +16,7 @@
 namespace remotecl {
 
 // Content that outlives the process. All of it is in a Directory, the most recently used part also in memory.
-// When the bounds are exceeded, the least recently used content is removed first. Several processes may use
+// When the bounds are exceeded, content is removed in the order of its kind (Eviction). Several processes may use
 // one Directory. No lock is held during calls of the Directory. Any thread.
 class Store final : public ContentStore {
  public:

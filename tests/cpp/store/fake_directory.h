@@ -14,7 +14,7 @@ class FakeFolder {
  public:
   struct File {
     std::vector<std::byte> bytes;
-    std::int64_t used = 0;
+    std::int64_t used = 0, written = 0;
   };
 
   Mutex mutex;
@@ -42,7 +42,8 @@ class FakeDirectory final : public Directory {
   std::vector<Entry> list() override {
     MutexLock lock(folder_->mutex);
     std::vector<Entry> entries;
-    for (const auto& [name, file] : folder_->files) entries.push_back({name, file.bytes.size(), file.used});
+    for (const auto& [name, file] : folder_->files)
+      entries.push_back({name, file.bytes.size(), file.used, file.written});
     return entries;
   }
   std::optional<std::vector<std::byte>> read(const std::string& name, std::size_t size_max) override {
@@ -56,7 +57,8 @@ class FakeDirectory final : public Directory {
   std::optional<FileState> write(const std::string& name, Bytes bytes) override {
     MutexLock lock(folder_->mutex);
     if (folder_->is_full) return std::nullopt;
-    folder_->files[name] = {{bytes.begin(), bytes.end()}, ++folder_->clock};
+    ++folder_->clock;
+    folder_->files[name] = {{bytes.begin(), bytes.end()}, folder_->clock, folder_->clock};
     return FileState{};
   }
   void mark_used(const std::string& name) override {
