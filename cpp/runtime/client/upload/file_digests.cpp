@@ -36,7 +36,7 @@ Store* kept_digests() {
   static Store* const store = []() -> Store* {
     try {
       const std::filesystem::path folder = cache_folder();
-      return folder.empty() ? nullptr : new Store(std::make_unique<FileDirectory>(folder), kBounds, "digests");
+      return folder.empty() ? nullptr : new Store(std::make_unique<FileDirectory>(folder), kBounds, "digests 2");
     } catch (const std::exception&) {
       return nullptr;
     }
@@ -78,8 +78,12 @@ std::optional<Digest> FileDigests::find(Bytes part) const {
   return at != digests_.end() && shows_file(part) ? std::optional(at->second) : std::nullopt;
 }
 
+void FileDigests::prepare() {
+  if (!is_written_back_) is_written_back_ = file_.is_written_back();
+}
+
 void FileDigests::add(Bytes part, const Digest& digest) {
-  if (digests_.size() >= kPartsMax || !shows_file(part)) return;
+  if (!is_written_back_.value_or(false) || digests_.size() >= kPartsMax || !shows_file(part)) return;
   digests_[part_of(part)] = digest;
   has_new_ = true;
 }

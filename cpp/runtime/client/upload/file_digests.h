@@ -20,6 +20,8 @@ class FileDigests {
 
   // The digest of a part of the memory; empty if it is not known.
   std::optional<Digest> find(Bytes part) const;
+  // Comes before the first digest is computed that add() gets. Waits until the file is on the disk.
+  void prepare();
   void add(Bytes part, const Digest& digest);
   // Keeps what was added, unless the file has changed meanwhile. May fail silently.
   void keep();
@@ -35,6 +37,7 @@ class FileDigests {
   MappedFile file_;
   const std::byte* memory_;
   std::map<Part, Digest> digests_;
+  std::optional<bool> is_written_back_;  // empty before prepare()
   bool has_new_ = false;
 };
 

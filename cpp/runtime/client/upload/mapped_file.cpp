@@ -16,8 +16,7 @@ namespace remotecl {
 namespace {
 
 constexpr std::int64_t kSecond_ns = 1'000'000'000;
-// Who writes into a shared mapping of the file changes its time only with the first write after the kernel has written
-// the page to the disk, which it does within about half a minute.
+// By then the kernel has written the file to the disk, as a rule, so that is_written_back() need not wait for that.
 constexpr std::int64_t kWrittenBefore_ns = 60 * kSecond_ns;
 // The kernel's clock has coarse ticks.
 constexpr std::int64_t kChangedBefore_ns = 2 * kSecond_ns;
@@ -98,6 +97,16 @@ bool MappedFile::is_unchanged() const {
   now.path = path;
   return take_state(now) && now.device == device && now.inode == inode && now.size == size &&
          now.written_ns == written_ns && now.changed_ns == changed_ns;
+}
+
+bool MappedFile::is_written_back() const {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return false;
+  struct stat status {};
+  const bool is_done = ::fstat(file, &status) == 0 && status.st_dev == device && status.st_ino == inode &&
+                       S_ISREG(status.st_mode) && ::fdatasync(file) == 0;
+  ::close(file);
+  return is_done && is_unchanged();
 }
 
 bool shows_file(Bytes memory) {

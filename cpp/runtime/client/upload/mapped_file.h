@@ -21,6 +21,10 @@ struct MappedFile {
 
   // Whether the file is still in this state.
   bool is_unchanged() const;
+  // Waits until the file is on the disk. Then whoever writes into a shared mapping of it changes its times: before,
+  // they change only with the first write after the kernel has written the page back. Returns false if that fails, or
+  // if the file is no longer in this state.
+  bool is_written_back() const;
 };
 
 // Whether memory of a read-only mapping has the file's bytes: none of its pages was written before it became read-only.

@@ -58,6 +58,7 @@ void UploadOffer::add_digest(std::uint64_t offset, std::vector<std::byte>& diges
   const Bytes bytes(memory_ + offset, size_at(offset));
   std::optional<Digest> digest = file_ ? file_->find(bytes) : std::nullopt;
   if (!digest) {
+    if (file_) file_->prepare();
     const auto begun = UploadLink::Clock::now();
     digest = sha256(bytes);
     link_.hashed(bytes.size(), UploadLink::Clock::now() - begun);

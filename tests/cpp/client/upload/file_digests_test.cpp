@@ -91,6 +91,7 @@ class FileDigestsTest : public ::testing::Test {
   static void keep_all(const Mapping& mapping) {
     std::optional<FileDigests> digests = mapping.digests();
     ASSERT_TRUE(digests);
+    digests->prepare();
     for (std::size_t i = 0; i < kParts; ++i) digests->add(mapping.part(i), sha256(mapping.part(i)));
     digests->keep();
   }
@@ -106,7 +107,7 @@ class FileDigestsTest : public ::testing::Test {
     return count;
   }
 
-  static constexpr unsigned kFiles = 12;
+  static constexpr unsigned kFiles = 14;
   static std::unique_ptr<TemporaryFolder> folder_;
 };
 std::unique_ptr<TemporaryFolder> FileDigestsTest::folder_;
@@ -238,6 +239,37 @@ TEST_F(FileDigestsTest, AChangedFileIsHashedAnew) {
   EXPECT_EQ(known(now.digests(), now), kParts);
 }
 
+// A program writes into a mapping of the file again and again, and its first write is long ago: only the first one
+// after the kernel has written the page back changes the file's time.
+TEST_F(FileDigestsTest, LaterWritesIntoASharedMappingAreSeen) {
+  const Mapping writer(path(12), PROT_READ | PROT_WRITE, MAP_SHARED);
+  writer.data()[0] ^= std::byte{1};
+  set_time(path(12), 3600);
+  settle();
+  const Mapping mapping(path(12), PROT_READ, MAP_SHARED);
+  keep_all(mapping);
+  writer.data()[0] ^= std::byte{2};
+  settle();
+  if (const auto digests = mapping.digests()) {
+    if (const auto digest = digests->find(mapping.part(0))) {
+      EXPECT_EQ(*digest, sha256(mapping.part(0)));
+    }
+  }
+  EXPECT_FALSE(mapping.digests()) << "it was written just now";
+}
+
+TEST_F(FileDigestsTest, NothingIsKeptOfAFileThatWasNotWrittenBack) {
+  const Mapping mapping(path(13), PROT_READ, MAP_SHARED);
+  auto digests = mapping.digests();
+  ASSERT_TRUE(digests);
+  digests->add(mapping.part(0), sha256(mapping.part(0)));
+  EXPECT_FALSE(digests->find(mapping.part(0)));
+  set_time(path(13), 7200);
+  digests->prepare();
+  digests->add(mapping.part(0), sha256(mapping.part(0)));
+  EXPECT_FALSE(digests->find(mapping.part(0))) << "it has changed meanwhile";
+}
+
 TEST_F(FileDigestsTest, NothingIsKeptOfAFileThatChangesMeanwhile) {
   const auto kept = [] {
     const fs::path cache = folder_->path() / "cache" / "remotecl" / "digests";
@@ -246,6 +278,7 @@ TEST_F(FileDigestsTest, NothingIsKeptOfAFileThatChangesMeanwhile) {
   const Mapping mapping(path(11), PROT_READ, MAP_SHARED);
   auto digests = mapping.digests();
   ASSERT_TRUE(digests);
+  digests->prepare();
   digests->add(mapping.part(0), sha256(mapping.part(0)));
   set_time(path(11), 7200);
   const auto before = kept();
