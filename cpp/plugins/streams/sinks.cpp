@@ -42,13 +42,22 @@ class FileSink final : public Sink {
             open_allowed(rules, "write", name.place(),
                          O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | (name.is_on("append") ? O_APPEND : O_TRUNC))) {}
   void write(std::span<const std::byte> frame) override {
-    if (has_lengths_) return write_all(file_.get(), with_length(frame));
-    write_all(file_.get(), frame);
+    const off_t begin = ::lseek(file_.get(), 0, SEEK_END);
+    try {
+      if (has_lengths_) return write_all(file_.get(), with_length(frame));
+      write_all(file_.get(), frame);
+    } catch (const PluginError&) {
+      // The disk may be full: whoever reads the file later finds whole frames. Pipes take nothing back.
+      is_lost_ = begin < 0 || ::ftruncate(file_.get(), begin) != 0 || ::lseek(file_.get(), begin, SEEK_SET) != begin;
+      throw;
+    }
   }
+  bool is_lost() const override { return is_lost_; }
 
  private:
   const bool has_lengths_;
   const File file_;
+  bool is_lost_ = false;
 };
 
 class FolderSink final : public Sink {
@@ -87,18 +96,23 @@ class SocketSink final : public Sink {
     if (is_stream_ && has_lengths_) return send_all(with_length(frame));
     send_all(frame);
   }
+  bool is_lost() const override { return is_lost_; }
 
  private:
   void send_all(std::span<const std::byte> bytes) {
+    const std::size_t whole = bytes.size();
     while (!bytes.empty()) {
       const ssize_t sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       if (sent >= 0) {
         bytes = bytes.subspan(static_cast<std::size_t>(sent));
       } else if (errno == EAGAIN) {
-        if (!wait_for_socket(socket_.get(), POLLOUT, patience_))
-          throw PluginError(kGone, "the other side takes nothing (wait=)");
+        if (wait_for_socket(socket_.get(), POLLOUT, patience_)) continue;
+        is_lost_ = bytes.size() != whole;  // what follows would be taken for the rest of this frame
+        throw PluginError(kGone, "the other side takes nothing (wait=)");
       } else if (errno != EINTR) {
-        throw PluginError(kGone, std::string("sending: ") + std::strerror(errno));
+        const int error = errno;
+        is_lost_ = is_stream_;
+        throw PluginError(kGone, std::string("sending: ") + std::strerror(error));
       }
     }
   }
@@ -106,6 +120,7 @@ class SocketSink final : public Sink {
   const bool is_stream_, has_lengths_;
   const std::chrono::milliseconds patience_;
   const File socket_;
+  bool is_lost_ = false;
 };
 
 }  // namespace

@@ -20,8 +20,10 @@ std::unique_ptr<Source> open_ring_source(const StreamName& name, const Rules& ru
 class Sink {
  public:
   virtual ~Sink() = default;
-  // Throws PluginError.
+  // Throws PluginError; then nothing of the frame is there, or the sink is lost.
   virtual void write(std::span<const std::byte> frame) = 0;
+  // Nothing can follow what was written, because of an error that write() has thrown.
+  virtual bool is_lost() const { return false; }
 };
 
 std::unique_ptr<Sink> open_sink(const StreamName& name, const Rules& rules);

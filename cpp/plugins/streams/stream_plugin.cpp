@@ -29,7 +29,8 @@ class Streams {
   }
   void write(std::string_view text, std::span<const std::byte> frame) {
     const StreamName name(text);
-    sinks_.get(name, [&name] { return open_sink(name, the_rules()); }).write(frame);
+    with_stream(
+        sinks_, name, [&name] { return open_sink(name, the_rules()); }, [frame](Sink& sink) { sink.write(frame); });
   }
 
  private:

@@ -35,16 +35,22 @@ class OpenStreams {
   std::map<std::string, std::unique_ptr<T>> open_;
 };
 
-// A source's next frame. A source that is lost is closed, so the next call opens it anew: the camera may have been
-// plugged in again.
-FrameInfo read_from(OpenStreams<Source>& sources, const StreamName& name, std::span<std::byte> to, auto&& make) {
-  Source& source = sources.get(name, make);
+// Does that with a stream. One that is lost is closed, so the next call opens it anew: the camera may have been plugged
+// in again.
+template <class T>
+auto with_stream(OpenStreams<T>& streams, const StreamName& name, auto&& make, auto&& work) {
+  T& stream = streams.get(name, make);
   try {
-    return source.read(to);
+    return work(stream);
   } catch (const PluginError&) {
-    if (source.is_lost()) sources.close(name);
+    if (stream.is_lost()) streams.close(name);
     throw;
   }
+}
+
+// A source's next frame.
+FrameInfo read_from(OpenStreams<Source>& sources, const StreamName& name, std::span<std::byte> to, auto&& make) {
+  return with_stream(sources, name, make, [to](Source& source) { return source.read(to); });
 }
 
 }  // namespace remotecl::plugins
