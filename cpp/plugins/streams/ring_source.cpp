@@ -65,11 +65,13 @@ class RingSource final : public Source {
  protected:
   std::optional<FrameInfo> find() override {
     const auto end = std::chrono::steady_clock::now() + patience_;
-    for (;;) {
+    // The writer may be in the slot of the oldest frame already, to put the next one there.
+    const std::uint64_t kept = std::max<std::uint64_t>(1, slots_ - 1);
+    for (std::uint64_t overtaken = 0;;) {
       const std::uint64_t count = load(header().count);
       if (count > next_) {
-        const std::uint64_t oldest = count > slots_ ? count - slots_ : 0;
-        const std::uint64_t wanted = keeps_newest_ ? count - 1 : std::max(next_, oldest);
+        const std::uint64_t oldest = (count > kept ? count - kept : 0) + overtaken;
+        const std::uint64_t wanted = keeps_newest_ ? count - 1 : std::max(next_, std::min(oldest, count - 1));
         if (auto frame = copy(wanted)) {
           frame->info.dropped = wanted - next_;
           frame->info.size = frame->bytes.size();
@@ -77,6 +79,7 @@ class RingSource final : public Source {
           found_ = std::move(*frame);
           return found_.info;
         }
+        ++overtaken;  // a newer one stays longer
       }
       if (std::chrono::steady_clock::now() >= end) break;
       std::this_thread::sleep_for(kLook);
