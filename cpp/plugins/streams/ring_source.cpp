@@ -18,6 +18,7 @@ namespace {
 
 constexpr char kMagic[9] = "RCLRING1";
 constexpr std::chrono::microseconds kLook{500};
+constexpr std::chrono::milliseconds kLookForAnother{100};  // writer, while this one writes nothing
 
 // As docs/streams.md has it. Whoever writes it is not trusted: sizes are read once and checked.
 struct RingHeader {
@@ -39,7 +40,8 @@ class RingSource final : public Source {
   explicit RingSource(const StreamName& name)
       : keeps_newest_(name.wants_newest()),
         patience_(name.patience()),
-        file_(::shm_open(("/" + name.place()).c_str(), O_RDONLY, 0)) {
+        name_("/" + name.place()),
+        file_(::shm_open(name_.c_str(), O_RDONLY, 0)) {
     struct stat about {};
     if (file_.get() < 0 || ::fstat(file_.get(), &about) != 0) {
       throw PluginError(kGone, "shared memory " + name.place() + ": " + std::strerror(errno));
@@ -61,10 +63,12 @@ class RingSource final : public Source {
     if (next_ != 0) --next_;
   }
   ~RingSource() override { ::munmap(memory_, size_); }
+  bool is_lost() const override { return is_lost_; }
 
  protected:
   std::optional<FrameInfo> find() override {
     const auto end = std::chrono::steady_clock::now() + patience_;
+    auto next_look = std::chrono::steady_clock::now() + kLookForAnother;
     // The writer may be in the slot of the oldest frame already, to put the next one there.
     const std::uint64_t kept = std::max<std::uint64_t>(1, slots_ - 1);
     for (std::uint64_t overtaken = 0;;) {
@@ -81,7 +85,14 @@ class RingSource final : public Source {
         }
         ++overtaken;  // a newer one stays longer
       }
-      if (std::chrono::steady_clock::now() >= end) break;
+      const auto now = std::chrono::steady_clock::now();
+      if (now >= next_look || now >= end || count < next_) {
+        next_look = now + kLookForAnother;
+        is_lost_ = count < next_ || is_replaced();
+        if (is_lost_)
+          throw PluginError(kGone, "another writer has made the shared memory anew; the next call opens it");
+      }
+      if (now >= end) break;
       std::this_thread::sleep_for(kLook);
     }
     throw PluginError(kGone, "no frame came within " + std::to_string(patience_.count()) + " ms (wait=)");
@@ -93,6 +104,15 @@ class RingSource final : public Source {
 
  private:
   const RingHeader& header() const { return *static_cast<const RingHeader*>(memory_); }
+
+  // Whether the name leads to other memory by now: a writer that starts again may remove it and make it anew.
+  bool is_replaced() const {
+    const File found(::shm_open(name_.c_str(), O_RDONLY, 0));
+    struct stat ours {
+    }, theirs{};
+    return found.get() >= 0 && ::fstat(found.get(), &theirs) == 0 && ::fstat(file_.get(), &ours) == 0 &&
+           ours.st_ino != theirs.st_ino;
+  }
 
   // Nothing if it is written again meanwhile.
   std::optional<Frame> copy(std::uint64_t number) const {
@@ -112,10 +132,12 @@ class RingSource final : public Source {
 
   const bool keeps_newest_;
   const std::chrono::milliseconds patience_;
+  const std::string name_;
   const File file_;
   std::size_t size_ = 0;
   void* memory_ = nullptr;
   std::uint64_t slots_ = 0, slot_size_ = 0, next_ = 0;
+  bool is_lost_ = false;
   Frame found_;  // copied out of the ring, where it may be overwritten
 };
 

@@ -91,5 +91,22 @@ TEST(RingSource, ARingOfOneSlotHasItsOnlyFrame) {
   }
 }
 
+TEST(RingSource, FindsAWriterThatWasRestarted) {
+  StreamProgram program({"memory:" + ring_name()});
+  const std::string name = "memory:" + ring_name() + "?wait=300";
+  std::string frame;
+  FrameInfo info;
+  std::optional<Ring> ring(std::in_place, ring_name(), 4);
+  for (int i = 0; i < 3; ++i) ring->write();
+  ASSERT_EQ(program.read(name, frame, info), 0) << program.why();
+  ring.reset();
+  ring.emplace(ring_name(), 4);
+  ring->write(100);
+  EXPECT_EQ(program.read(name, frame, info), kGone);
+  EXPECT_NE(program.why().find("another writer"), std::string::npos) << program.why();
+  ASSERT_EQ(program.read(name, frame, info), 0) << program.why();
+  EXPECT_EQ(number_in(frame), 100u);
+}
+
 }  // namespace
 }  // namespace remotecl::plugins
