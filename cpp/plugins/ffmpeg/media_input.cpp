@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <vector>
 
@@ -78,12 +77,8 @@ std::unique_ptr<MediaInput> MediaInput::open(const StreamName& name, const Rules
     input->open_camera(name);
   } else {
     protocols_of(scheme);
-    const auto prefixes = rules.of("url");
-    const bool is_allowed =
-        is_address && std::any_of(prefixes.begin(), prefixes.end(), [&name](const std::string& prefix) {
-          return prefix.ends_with('/') && name.text().starts_with(prefix);
-        });
-    if (!is_allowed) rules.require("url", name.text());
+    if (!is_address) throw PluginError(kWrongName, "\"" + name.text() + "\" is no address: write " + scheme + "://");
+    rules.require_address(name.text());
     input->open_address(name);
   }
   check(functions().avformat_find_stream_info(input->context_, nullptr), "looking for video in " + name.text(),

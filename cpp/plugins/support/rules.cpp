@@ -73,6 +73,28 @@ bool names(std::string rule, const Raw& address, unsigned port) {
   return bits && *bits <= address.bits && begins_alike(*network, address, *bits);
 }
 
+// "%2e" for "." and the like.
+std::string decoded(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned char code = 0;
+    const bool is_code = text[i] == '%' && i + 2 < text.size() &&
+                         std::from_chars(&text[i + 1], &text[i + 1] + 2, code, 16).ptr == &text[i + 1] + 2;
+    plain += is_code ? static_cast<char>(code) : text[i];
+    if (is_code) i += 2;
+  }
+  return plain;
+}
+
+// Whether a part of an address's path is "." or "..", however it is written: the server that gets it may leave the
+// folder that the address seems to be in.
+bool has_dots(std::string_view address) {
+  std::string path = decoded(address.substr(0, address.find_first_of("?#")));
+  std::replace(path.begin(), path.end(), '\\', '/');
+  path += '/';
+  return path.find("/./") != std::string::npos || path.find("/../") != std::string::npos;
+}
+
 }  // namespace
 
 std::vector<std::string> Rules::of(std::string_view kind) const {
@@ -90,6 +112,19 @@ void Rules::require(std::string_view kind, const std::string& what) const {
   if (std::find(all.begin(), all.end(), what) != all.end()) return;
   throw PluginError(kNotAllowed, "this server does not allow " + what + ": its operator would say --plugin-allow " +
                                      std::string(kind) + ":" + what);
+}
+
+void Rules::require_address(const std::string& address) const {
+  const auto prefixes = of("url");
+  const bool has_prefix = std::any_of(prefixes.begin(), prefixes.end(), [&address](const std::string& prefix) {
+    return prefix.ends_with('/') && address.starts_with(prefix);
+  });
+  if (!has_prefix) return require("url", address);
+  if (!has_dots(address)) return;
+  throw PluginError(kNotAllowed,
+                    "the address " + address +
+                        " has \".\" or \"..\" in its path, which may lead out of what the rule url: names: "
+                        "write the path without them");
 }
 
 void Rules::require_connection(const sockaddr& address) const {

@@ -74,6 +74,22 @@ TEST(Rules, NamePortsToListenOn) {
   EXPECT_THROW(rules.require_listening(5003), PluginError);
 }
 
+TEST(Rules, NameAddressesByTheirBeginning) {
+  const Rules rules({"url:http://host/public/", "url:rtsp://host/exact/../live"});
+  for (const char* const allowed :
+       {"http://host/public/clip.mp4", "http://host/public/a..b/.hidden", "http://host/public/x?to=/../y",
+        "http://host/public/100%25", "http://host/public/%", "rtsp://host/exact/../live"}) {
+    EXPECT_NO_THROW(rules.require_address(allowed)) << allowed;
+  }
+  for (const char* const refused :
+       {"http://host/private/x", "http://host/public", "http://host/public/../private/x", "http://host/public/..",
+        "http://host/public/%2e%2E/private/x", "http://host/public/.%2e/x", "http://host/public/a/./x",
+        "http://host/public/%2e/x", "http://host/public/..%2fprivate/x", "http://host/public/..\\private",
+        "http://host/public/..?x", "rtsp://host/exact/../other"}) {
+    EXPECT_THROW(rules.require_address(refused), PluginError) << refused;
+  }
+}
+
 Frame numbered(std::uint8_t number) { return {{std::byte{number}}, {}}; }
 
 TEST(LiveSource, KeepsNoMoreThanItsDepth) {
