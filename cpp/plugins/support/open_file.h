@@ -23,8 +23,8 @@ class File {
   int descriptor_;
 };
 
-// A file or folder in one that a rule of `kind` ("read" or "write") names, wherever links on its way lead: the system
-// resolves the path below that folder, and refuses one that leaves it. `flags` as for open(). Throws PluginError.
+// A file or folder in one that a rule of `kind` ("read" or "write") names: the system resolves the path below that
+// folder, and refuses one that leaves it, by a link or otherwise. `flags` as for open(). Throws PluginError.
 File open_allowed(const Rules& rules, const std::string& kind, const std::string& path, int flags);
 
 }  // namespace remotecl::plugins
