@@ -117,7 +117,8 @@ std::optional<Frame> PacketDecoder::decode(std::span<const std::byte> packet) {
 }
 
 PictureEncoder::PictureEncoder(const StreamName& name)
-    : packet_(functions().av_packet_alloc()),
+    : name_(name),
+      packet_(functions().av_packet_alloc()),
       picture_(functions().av_frame_alloc()),
       converter_(pixel_format_of(name)) {
   name.allow_keys({"format", "size", "rate", "bitrate", "gop"});
@@ -126,11 +127,17 @@ PictureEncoder::PictureEncoder(const StreamName& name)
       height_ > kWidthMax) {
     throw PluginError(kWrongName, "an encoder's name needs size=WIDTHxHEIGHT, each from 16 to 16384");
   }
-  const CodecNames& names = names_of(name.place());
-  const auto* codec = find(names.encoders, name.place() + " encoder", functions().avcodec_find_encoder_by_name);
+  open();
+}
+
+void PictureEncoder::open() {
+  const CodecNames& names = names_of(name_.place());
+  const auto* codec = find(names.encoders, name_.place() + " encoder", functions().avcodec_find_encoder_by_name);
   native_format_ = functions().av_get_pix_fmt(names.pixels);
-  context_ = make_encoder(name, codec, names.pixels);
+  context_ = make_encoder(name_, codec, names.pixels);
   open_codec(context_, codec, "opening the encoder");
+  count_ = 0;
+  is_draining_ = false;
 }
 
 std::optional<Frame> PictureEncoder::encode(std::span<const std::byte> picture) {
@@ -139,6 +146,8 @@ std::optional<Frame> PictureEncoder::encode(std::span<const std::byte> picture) 
     if (!is_draining_) all.avcodec_send_frame(context_.get(), nullptr);
     is_draining_ = true;
   } else {
+    // Few encoders take pictures again after the last one, so the next clip gets a new one.
+    if (is_draining_) open();
     picture_->width = width_;
     picture_->height = height_;
     picture_->format = native_format_;

@@ -35,6 +35,9 @@ class PictureEncoder {
   std::optional<Frame> encode(std::span<const std::byte> picture);
 
  private:
+  void open();
+
+  const StreamName name_;
   int width_ = 0, height_ = 0;
   int native_format_ = 0;
   libav::CodecPointer context_;

@@ -1,0 +1,71 @@
+// Decoders and encoders of FFmpeg, where its libraries are: clips one after another, packets of several pictures.
+#include "plugins/ffmpeg/codec.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plugins/support/plugin_error.h"
+
+namespace remotecl::plugins {
+namespace {
+
+constexpr int kWidth = 64, kHeight = 48;
+
+class Codec : public testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      libav::functions();
+    } catch (const PluginError& error) {
+      GTEST_SKIP() << error.what();
+    }
+  }
+
+  // Of one shade, by which it is known again.
+  static std::vector<std::byte> picture(int shade) {
+    std::vector<std::byte> bytes(kWidth * kHeight * 3 / 2, std::byte{128});
+    std::fill_n(bytes.begin(), kWidth * kHeight, std::byte(shade));
+    return bytes;
+  }
+  static int shade_of(const Frame& frame) { return std::to_integer<int>(frame.bytes[kWidth * kHeight / 2]); }
+
+  static std::vector<Frame> encode(PictureEncoder& encoder, const std::vector<int>& shades) {
+    std::vector<Frame> packets;
+    for (const int shade : shades) {
+      if (auto packet = encoder.encode(picture(shade))) packets.push_back(std::move(*packet));
+    }
+    while (auto packet = encoder.encode({})) packets.push_back(std::move(*packet));
+    return packets;
+  }
+};
+
+TEST_F(Codec, AnEncoderTakesAnotherClipAfterItsLastPicture) {
+  for (const char* const codec : {"h264", "hevc", "vp9", "mjpeg"}) {
+    std::optional<PictureEncoder> encoder;
+    try {
+      encoder.emplace(StreamName("codec:" + std::string(codec) + "?size=64x48"));
+    } catch (const PluginError&) {
+      continue;  // this FFmpeg has none
+    }
+    for (int clip = 0; clip < 3; ++clip) {
+      const auto packets = encode(*encoder, {40, 120, 200});
+      ASSERT_EQ(packets.size(), 3u) << codec << ", clip " << clip;
+      EXPECT_EQ(packets[0].info.flags, kFrameKey) << codec;
+      PacketDecoder decoder(StreamName("codec:" + std::string(codec)));
+      std::vector<Frame> frames;
+      for (const Frame& packet : packets) {
+        if (auto frame = decoder.decode(packet.bytes)) frames.push_back(std::move(*frame));
+      }
+      while (auto frame = decoder.decode({})) frames.push_back(std::move(*frame));
+      ASSERT_EQ(frames.size(), 3u) << codec;
+      EXPECT_NEAR(shade_of(frames[2]), 200, 8) << codec;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace remotecl::plugins
