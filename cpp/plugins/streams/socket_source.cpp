@@ -32,6 +32,7 @@ class Connection {
   Connection(const StreamName& name, File listener, File connection)
       : listener_(std::move(listener)),
         connection_(std::move(connection)),
+        takes_another_(name.is_on("loop")),
         record_(name.number("records", 0, 1, kFrameMax)),
         frame_max_(name.number("max", kFrameUsual, 1, kFrameMax)) {
     if ((record_ != 0) == name.is_on("lengths")) {
@@ -63,7 +64,12 @@ class Connection {
     return connection_.get() >= 0;
   }
 
-  std::optional<Frame> end(bool& is_over) const {
+  std::optional<Frame> end(bool& is_over) {
+    if (takes_another_) {  // what came of a frame ends with its sender
+      connection_ = File();
+      begin_frame();
+      return std::nullopt;
+    }
     if (have_ != 0 || (record_ == 0 && !is_length_)) throw PluginError(kBroken, "the connection ended within a frame");
     is_over = true;
     return std::nullopt;
@@ -88,6 +94,7 @@ class Connection {
   }
 
   File listener_, connection_;
+  const bool takes_another_;  // sender, when one has gone
   const std::uint64_t record_, frame_max_;
   std::vector<std::byte> wanted_;
   std::size_t have_ = 0;
@@ -112,8 +119,8 @@ std::unique_ptr<Source> live(const StreamName& name, LiveSource::Receive receive
 }  // namespace
 
 std::unique_ptr<Source> open_tcp_source(const StreamName& name, const Rules& rules) {
-  name.allow_keys({"records", "lengths", "max", "policy", "depth", "wait"});
   const bool listens = name.scheme() == "tcp-listen";
+  name.allow_keys({"records", "lengths", "max", "policy", "depth", "wait", listens ? "loop" : "wait"});
   File listener = listens ? listen_socket(rules, name.place(), SOCK_STREAM) : File();
   File connection = listens ? File() : connect_socket(rules, name.place(), SOCK_STREAM, name.patience());
   const auto stream = std::make_shared<Connection>(name, std::move(listener), std::move(connection));
