@@ -43,10 +43,10 @@ PluginProcess::PluginProcess(const PluginSettings& settings, const std::string& 
     : limit_(settings.call_limit), call_memory_(SharedBlock::make(kCallMemorySize)) {
   if (call_memory_ == nullptr) throw std::runtime_error("no shared memory is left for its calls");
   start(settings, plugin, device);
-  const auto end = Clock::now() + limit_;
   try {
-    read_description(end);
-  } catch (const std::invalid_argument& error) {
+    read_description(Clock::now() + limit_);
+  } catch (const std::exception& error) {
+    end();  // no destructor ends what was not constructed
     throw std::runtime_error(error.what());
   }
 }
