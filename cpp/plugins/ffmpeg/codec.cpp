@@ -12,6 +12,8 @@ namespace {
 using libav::check;
 using libav::functions;
 
+constexpr std::size_t kWaitingMax = 16;  // pictures; a packet of VP9 or AV1 holds 8
+
 // What FFmpeg calls them, best first.
 struct CodecNames {
   std::string_view name;
@@ -82,9 +84,7 @@ void open_codec(const libav::CodecPointer& context, const libav::AVCodec* codec,
 }
 
 PacketDecoder::PacketDecoder(const StreamName& name)
-    : packet_(functions().av_packet_alloc()),
-      picture_(functions().av_frame_alloc()),
-      converter_(pixel_format_of(name)) {
+    : packet_(functions().av_packet_alloc()), converter_(pixel_format_of(name)) {
   name.allow_keys({"format"});
   const CodecNames& names = names_of(name.place());
   const auto* codec = find(names.decoders, name.place() + " decoder", functions().avcodec_find_decoder_by_name);
@@ -93,27 +93,69 @@ PacketDecoder::PacketDecoder(const StreamName& name)
   open_codec(context_, codec, "opening the decoder");
 }
 
+// Null: no picture is complete yet, or there is none left.
+libav::FramePointer PacketDecoder::receive() {
+  libav::FramePointer picture(functions().av_frame_alloc());
+  if (picture == nullptr) throw PluginError(kBroken, "no memory for a picture");
+  const int got = functions().avcodec_receive_frame(context_.get(), picture.get());
+  if (got == libav::kAgain || got == libav::kEnd) return nullptr;
+  check(got, "decoding", kBroken);
+  return picture;
+}
+
+void PacketDecoder::send(std::span<const std::byte> packet) {
+  const auto& all = functions();
+  if (packet.size() > 256u << 20) throw PluginError(kBroken, "a packet of more than 256 MiB");
+  check(all.av_new_packet(packet_.get(), static_cast<int>(packet.size())), "keeping the packet", kBroken);
+  std::memcpy(packet_->data, packet.data(), packet.size());
+  // A packet may hold several pictures, of which each call takes one. The decoder takes no other packet while it has
+  // too many of them.
+  std::optional<PluginError> error;
+  int sent = libav::kAgain;
+  for (std::size_t tries = 0; sent == libav::kAgain && tries <= kWaitingMax; ++tries) {
+    sent = all.avcodec_send_packet(context_.get(), packet_.get());
+    if (sent != libav::kAgain) break;
+    try {
+      libav::FramePointer picture = receive();
+      if (picture != nullptr && waiting_.size() < kWaitingMax) waiting_.push_back(std::move(picture));
+    } catch (const PluginError& wrong) {  // with a picture before this packet's
+      error = wrong;
+    }
+  }
+  all.av_packet_unref(packet_.get());
+  check(sent, "decoding", kBroken);
+  if (error) throw PluginError(*error);
+}
+
 std::optional<Frame> PacketDecoder::decode(std::span<const std::byte> packet) {
   const auto& all = functions();
   if (packet.empty()) {
-    if (!is_draining_) all.avcodec_send_packet(context_.get(), nullptr);
+    if (!is_draining_) {
+      // The end makes the decoder forget a packet that it has not begun.
+      while (waiting_.size() < kWaitingMax) {
+        libav::FramePointer picture = receive();
+        if (picture == nullptr) break;
+        waiting_.push_back(std::move(picture));
+      }
+      all.avcodec_send_packet(context_.get(), nullptr);
+    }
     is_draining_ = true;
   } else {
-    if (is_draining_) all.avcodec_flush_buffers(context_.get());
+    if (is_draining_) {
+      all.avcodec_flush_buffers(context_.get());
+      waiting_.clear();
+    }
     is_draining_ = false;
-    if (packet.size() > 256u << 20) throw PluginError(kBroken, "a packet of more than 256 MiB");
-    check(all.av_new_packet(packet_.get(), static_cast<int>(packet.size())), "keeping the packet", kBroken);
-    std::memcpy(packet_->data, packet.data(), packet.size());
-    const int sent = all.avcodec_send_packet(context_.get(), packet_.get());
-    all.av_packet_unref(packet_.get());
-    if (sent != libav::kAgain) check(sent, "decoding", kBroken);
+    send(packet);
   }
-  const int got = all.avcodec_receive_frame(context_.get(), picture_.get());
-  if (got == libav::kAgain || got == libav::kEnd) return std::nullopt;
-  check(got, "decoding", kBroken);
-  Frame frame = converter_.frame_of(*picture_);
-  all.av_frame_unref(picture_.get());
-  return frame;
+  if (waiting_.empty()) {
+    libav::FramePointer picture = receive();
+    if (picture == nullptr) return std::nullopt;
+    waiting_.push_back(std::move(picture));
+  }
+  const libav::FramePointer picture = std::move(waiting_.front());
+  waiting_.pop_front();
+  return converter_.frame_of(*picture);
 }
 
 PictureEncoder::PictureEncoder(const StreamName& name)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,9 +21,12 @@ class PacketDecoder {
   std::optional<Frame> decode(std::span<const std::byte> packet);
 
  private:
+  void send(std::span<const std::byte> packet);
+  libav::FramePointer receive();
+
   libav::CodecPointer context_;
   libav::PacketPointer packet_;
-  libav::FramePointer picture_;
+  std::deque<libav::FramePointer> waiting_;  // which the decoder gave before it took another packet
   PictureConverter converter_;
   bool is_draining_ = false;
 };

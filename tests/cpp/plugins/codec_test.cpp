@@ -67,5 +67,42 @@ TEST_F(Codec, AnEncoderTakesAnotherClipAfterItsLastPicture) {
   }
 }
 
+// Of VP9: packets one after another, and the sizes behind them.
+std::vector<std::byte> superframe(const std::vector<Frame>& packets) {
+  const auto marker = static_cast<std::byte>(0xc0 | 3 << 3 | (packets.size() - 1));
+  std::vector<std::byte> all;
+  for (const Frame& packet : packets) all.insert(all.end(), packet.bytes.begin(), packet.bytes.end());
+  all.push_back(marker);
+  for (const Frame& packet : packets) {
+    for (unsigned i = 0; i < 4; ++i) all.push_back(static_cast<std::byte>(packet.bytes.size() >> 8 * i));
+  }
+  all.push_back(marker);
+  return all;
+}
+
+TEST_F(Codec, NoPacketIsLostBehindOneOfSeveralPictures) {
+  const std::vector<int> shades{20, 45, 70, 95, 120, 145, 170, 195, 220};
+  std::vector<Frame> packets;
+  try {
+    PictureEncoder encoder(StreamName("codec:vp9?size=64x48"));
+    packets = encode(encoder, shades);
+  } catch (const PluginError& error) {
+    GTEST_SKIP() << error.what();
+  }
+  ASSERT_EQ(packets.size(), shades.size());
+  PacketDecoder decoder(StreamName("codec:vp9"));
+  std::vector<int> found;
+  const auto take = [&found](const std::optional<Frame>& frame) {
+    if (frame) found.push_back(shade_of(*frame));
+    return frame.has_value();
+  };
+  take(decoder.decode(superframe({packets.begin(), packets.begin() + 4})));
+  for (std::size_t i = 4; i < packets.size(); ++i) take(decoder.decode(packets[i].bytes));
+  while (take(decoder.decode({}))) {
+  }
+  ASSERT_EQ(found.size(), shades.size()) << testing::PrintToString(found);
+  for (std::size_t i = 0; i < shades.size(); ++i) EXPECT_NEAR(found[i], shades[i], 8) << i;
+}
+
 }  // namespace
 }  // namespace remotecl::plugins
