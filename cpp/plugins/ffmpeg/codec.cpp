@@ -19,13 +19,16 @@ struct CodecNames {
   std::string_view name;
   std::array<const char*, 3> decoders, encoders;
   const char* pixels;  // that encoders take
+  // A decoder that makes its hardware's context itself and gives pictures in this process's memory. The others need
+  // fields of AVCodecContext, whose places differ among releases.
+  const char* hardware;
 };
 constexpr std::array kCodecs = {
-    CodecNames{"h264", {"h264"}, {"libx264", "libopenh264"}, "yuv420p"},
-    CodecNames{"hevc", {"hevc"}, {"libx265"}, "yuv420p"},
-    CodecNames{"vp9", {"vp9", "libvpx-vp9"}, {"libvpx-vp9"}, "yuv420p"},
-    CodecNames{"av1", {"libdav1d", "libaom-av1", "av1"}, {"libsvtav1", "libaom-av1"}, "yuv420p"},
-    CodecNames{"mjpeg", {"mjpeg"}, {"mjpeg"}, "yuvj420p"},
+    CodecNames{"h264", {"h264"}, {"libx264", "libopenh264"}, "yuv420p", "h264_cuvid"},
+    CodecNames{"hevc", {"hevc"}, {"libx265"}, "yuv420p", "hevc_cuvid"},
+    CodecNames{"vp9", {"vp9", "libvpx-vp9"}, {"libvpx-vp9"}, "yuv420p", "vp9_cuvid"},
+    CodecNames{"av1", {"libdav1d", "libaom-av1", "av1"}, {"libsvtav1", "libaom-av1"}, "yuv420p", "av1_cuvid"},
+    CodecNames{"mjpeg", {"mjpeg"}, {"mjpeg"}, "yuvj420p", "mjpeg_cuvid"},
 };
 
 const CodecNames& names_of(const std::string& codec) {
@@ -66,8 +69,6 @@ libav::CodecPointer make_encoder(const StreamName& name, const libav::AVCodec* c
   return context;
 }
 
-}  // namespace
-
 libav::CodecPointer make_decoder(const libav::AVCodec* codec) {
   libav::CodecPointer context(functions().avcodec_alloc_context3(codec));
   if (context == nullptr) throw PluginError(kBroken, "no memory for a decoder");
@@ -83,14 +84,57 @@ void open_codec(const libav::CodecPointer& context, const libav::AVCodec* codec,
   check(functions().avcodec_open2(context.get(), codec, nullptr), what, kBroken);
 }
 
+// What decodes the same in hardware; empty: nothing does.
+std::string hardware_for(const libav::AVCodec* codec) {
+  for (const CodecNames& each : kCodecs) {
+    for (const char* const name : each.decoders) {
+      if (name != nullptr && std::string_view(codec->name) == name) return each.hardware;
+    }
+  }
+  return "";
+}
+
+enum class Hardware { kOff, kAuto, kOnly };
+
+Hardware hardware_of(const StreamName& name) {
+  const std::string word = name.word("hardware", "off");
+  if (word == "off") return Hardware::kOff;
+  if (word == "auto") return Hardware::kAuto;
+  if (word == "only") return Hardware::kOnly;
+  throw PluginError(kWrongName, "hardware=" + word + " of a stream's name: write off, auto or only");
+}
+
+}  // namespace
+
+libav::CodecPointer open_decoder(const StreamName& name, const libav::AVCodec* codec,
+                                 const std::function<void(const libav::CodecPointer&)>& prepare) {
+  const auto open = [&prepare](const libav::AVCodec* each) {
+    libav::CodecPointer context = make_decoder(each);
+    prepare(context);
+    open_codec(context, each, std::string("opening the decoder ") + each->name);
+    return context;
+  };
+  const Hardware wanted = hardware_of(name);
+  if (wanted == Hardware::kOff) return open(codec);
+  std::string why = "its FFmpeg has none for this codec";
+  const std::string hardware = hardware_for(codec);
+  if (const auto* const found = functions().avcodec_find_decoder_by_name(hardware.c_str())) {
+    try {
+      return open(found);
+    } catch (const PluginError& error) {
+      why = error.what();
+    }
+  }
+  if (wanted == Hardware::kAuto) return open(codec);
+  throw PluginError(kGone, "this server decodes " + std::string(codec->name) + " in no hardware: " + why);
+}
+
 PacketDecoder::PacketDecoder(const StreamName& name)
     : packet_(functions().av_packet_alloc()), converter_(pixel_format_of(name)) {
-  name.allow_keys({"format"});
+  name.allow_keys({"format", "hardware"});
   const CodecNames& names = names_of(name.place());
   const auto* codec = find(names.decoders, name.place() + " decoder", functions().avcodec_find_decoder_by_name);
-  context_ = make_decoder(codec);
-  set(context_, "flags", "+low_delay");
-  open_codec(context_, codec, "opening the decoder");
+  context_ = open_decoder(name, codec, [](const libav::CodecPointer& context) { set(context, "flags", "+low_delay"); });
 }
 
 // Null: no picture is complete yet, or there is none left.

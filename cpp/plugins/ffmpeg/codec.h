@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -52,8 +53,10 @@ class PictureEncoder {
   bool is_draining_ = false;
 };
 
-// A decoder for whole pictures at once, which does not hold them back. Throws PluginError.
-libav::CodecPointer make_decoder(const libav::AVCodec* codec);
-void open_codec(const libav::CodecPointer& context, const libav::AVCodec* codec, const std::string& what);
+// A decoder for whole pictures at once, which does not hold them back: this one, or one of hardware that decodes the
+// same, as the name says (hardware=). `prepare` sets what is known of the stream, before it is opened. Throws
+// PluginError.
+libav::CodecPointer open_decoder(const StreamName& name, const libav::AVCodec* codec,
+                                 const std::function<void(const libav::CodecPointer&)>& prepare);
 
 }  // namespace remotecl::plugins

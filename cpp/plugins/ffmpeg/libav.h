@@ -65,8 +65,11 @@ struct StreamOf6 {
 };
 static_assert(offsetof(StreamOf6, parameters) == 16 && offsetof(StreamOf6, time_base) == 32);
 
+struct AVCodec {
+  const char* name;
+};
+
 struct AVCodecContext;
-struct AVCodec;
 struct AVDictionary;
 struct AVIOContext;
 struct SwsContext;

@@ -32,10 +32,10 @@ class VideoDecoder {
     const libav::AVCodec* codec = nullptr;
     stream_ = check(functions().av_find_best_stream(input_->context(), libav::kVideo, -1, -1, &codec, 0),
                     "looking for video in " + name.text(), kBroken);
-    context_ = make_decoder(codec);
-    check(functions().avcodec_parameters_to_context(context_.get(), input_->parameters(stream_)), "opening the decoder",
-          kBroken);
-    open_codec(context_, codec, "opening the decoder");
+    context_ = open_decoder(name, codec, [this](const libav::CodecPointer& context) {
+      check(functions().avcodec_parameters_to_context(context.get(), input_->parameters(stream_)),
+            "opening the decoder", kBroken);
+    });
   }
 
   bool is_live() const { return input_->is_live(); }
@@ -165,7 +165,7 @@ class FileVideo final : public Source {
 }  // namespace
 
 std::unique_ptr<Source> open_video(const StreamName& name, const Rules& rules) {
-  name.allow_keys({"format", "paced", "policy", "loop", "depth", "wait", "size", "rate"});
+  name.allow_keys({"format", "paced", "policy", "loop", "depth", "wait", "size", "rate", "hardware"});
   name.wants_newest();
   pixel_format_of(name);
   auto decoder = std::make_unique<VideoDecoder>(name, rules);

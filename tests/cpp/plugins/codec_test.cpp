@@ -67,6 +67,29 @@ TEST_F(Codec, AnEncoderTakesAnotherClipAfterItsLastPicture) {
   }
 }
 
+TEST_F(Codec, HardwareThatIsMissingIsSaidOrDoneWithout) {
+  std::vector<Frame> packets;
+  try {
+    PictureEncoder encoder(StreamName("codec:h264?size=64x48"));
+    packets = encode(encoder, {100});
+  } catch (const PluginError& error) {
+    GTEST_SKIP() << error.what();
+  }
+  PacketDecoder decoder(StreamName("codec:h264?hardware=auto"));
+  auto frame = decoder.decode(packets.at(0).bytes);
+  if (!frame) frame = decoder.decode({});
+  ASSERT_TRUE(frame);
+  EXPECT_NEAR(shade_of(*frame), 100, 8);
+  try {
+    PacketDecoder only(StreamName("codec:h264?hardware=only"));
+  } catch (const PluginError& error) {
+    EXPECT_EQ(error.code(), kGone);
+    EXPECT_NE(std::string(error.what()).find("this server decodes h264 in no hardware: "), std::string::npos)
+        << error.what();
+  }
+  EXPECT_THROW(PacketDecoder(StreamName("codec:h264?hardware=yes")), PluginError);
+}
+
 // Of VP9: packets one after another, and the sizes behind them.
 std::vector<std::byte> superframe(const std::vector<Frame>& packets) {
   const auto marker = static_cast<std::byte>(0xc0 | 3 << 3 | (packets.size() - 1));
