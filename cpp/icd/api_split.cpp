@@ -17,11 +17,20 @@ class Targets {
     for (cl_command_queue handle : handles) {
       CommandQueue& queue = icd::object<CommandQueue>(handle);
       require(&queue.context() == &kernel.context(), CL_INVALID_CONTEXT);
-      if (AutomaticQueue* const automatic = AutomaticQueue::of(queue)) {
-        add_members(*automatic, queue.device(), kernel.program());
+      require(!queue.device().lost(), CL_DEVICE_NOT_AVAILABLE);
+      named_.push_back(&queue);
+    }
+  }
+
+  // As the application named them.
+  std::span<CommandQueue* const> named() const { return named_; }
+  // Takes the place of the division in the order of queues on the automatic device. Nothing may be refused afterwards.
+  void take_place(Kernel& kernel) {
+    for (CommandQueue* queue : named_) {
+      if (AutomaticQueue* const automatic = AutomaticQueue::of(*queue)) {
+        add_members(*automatic, queue->device(), kernel.program());
       } else {
-        require(!queue.session().lost(), CL_DEVICE_NOT_AVAILABLE);
-        queues_.push_back(&queue);
+        queues_.push_back(queue);
       }
     }
     require(!queues_.empty(), CL_DEVICE_NOT_AVAILABLE);
@@ -48,6 +57,7 @@ class Targets {
     for (Device* member : device.members()) member->session().submit();  // the marks in `before_`
   }
 
+  std::vector<CommandQueue*> named_;
   std::vector<CommandQueue*> queues_;
   std::vector<Ref<CommandQueue>> kept_;
   std::vector<Ref<Event>> before_;
@@ -63,9 +73,9 @@ cl_int remotecl_enqueue_split(cl_uint queue_count, const cl_command_queue* queue
     require(queue_count != 0 && queues != nullptr && (slice_count == 0 || slices != nullptr), CL_INVALID_VALUE);
     Kernel& kernel = icd::object<Kernel>(kernel_handle);
     icd::Dependencies dependencies(kernel.context(), wait_count, wait_list, event);
-    const Targets targets(std::span(queues, queue_count), kernel);
+    Targets targets(std::span(queues, queue_count), kernel);
     NDRange range{};
-    for (CommandQueue* queue : targets.queues()) {
+    for (CommandQueue* queue : targets.named()) {
       range = icd::checked_range(*queue, kernel, work_dimensions, offset, global, local);
     }
     require(dimension < range.dimensions, CL_INVALID_VALUE);
@@ -76,6 +86,7 @@ cl_int remotecl_enqueue_split(cl_uint queue_count, const cl_command_queue* queue
     }
     const cl_int error = SplitKernel::check_slices(kernel, parts);
     require(error == CL_SUCCESS, error);
+    targets.take_place(kernel);
     const std::vector<Event*> wait = targets.wait(dependencies.wait());
     if (icd::is_empty(range)) {
       return dependencies.finish(

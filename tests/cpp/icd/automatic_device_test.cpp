@@ -1,8 +1,10 @@
 // Queues on the automatic device, over three servers.
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <random>
 #include <set>
+#include <thread>
 
 #include "icd/automatic_device_fixture.h"
 
@@ -336,6 +338,34 @@ TEST_F(AutomaticDeviceTest, ADividedKernelTakesItsPlaceInTheOrder) {
     check(split(1, queue.pointer(), add, 0, 1, nullptr, &kCount, nullptr, 1, &slice, 0, nullptr, nullptr));
   }
   EXPECT_EQ(read<int>(queue, data, kCount), numbers(20));
+}
+
+TEST_F(AutomaticDeviceTest, ARefusedDivisionLeavesTheOrderAsItIs) {
+  const auto split = library_function<decltype(remotecl_enqueue_split)>("remotecl_enqueue_split");
+  const Owned<cl_command_queue> queue = make_queue(context_, device_);
+  const Owned<cl_kernel> add = make_kernel(program_, "add");
+  const Owned<cl_mem> first = make_buffer(context_, numbers()), last = make_buffer(context_, numbers());
+  check(set_arg(add, 1, 1));
+  // The kernels before go to each member in turn.
+  for (int member = 0; member < 3; ++member) {
+    const Owned<cl_event> gate = make_user_event(context_);
+    Owned<cl_event> before, after;
+    check(set_arg(add, 0, first));
+    check(run(queue, add, kCount, {gate}, before.out()));
+    const remotecl_slice no_argument{7, 0, sizeof(int), 0, 0};
+    EXPECT_EQ(split(1, queue.pointer(), add, 0, 1, nullptr, &kCount, nullptr, 1, &no_argument, 0, nullptr, nullptr),
+              CL_INVALID_ARG_INDEX);
+    check(set_arg(add, 0, last));
+    check(run(queue, add, kCount, {}, after.out()));
+    check(clFlush(queue));
+    std::thread opener([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      clSetUserEventStatus(gate, CL_COMPLETE);
+    });
+    check(clWaitForEvents(1, after.pointer()));
+    EXPECT_EQ(status(before), CL_COMPLETE);
+    opener.join();
+  }
 }
 
 }  // namespace
