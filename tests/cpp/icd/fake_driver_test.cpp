@@ -5,6 +5,9 @@
 
 #include <cstdlib>
 
+#include "icd/library.h"
+#include "remotecl/remotecl.h"
+
 namespace remotecl::testing {
 namespace {
 
@@ -124,6 +127,24 @@ TEST_F(FakeDriverTest, AcceleratorTakesBinariesOnly) {
   set_arguments(fill, buffer, 7);
   check(run(queue, fill, kCount));
   EXPECT_EQ(read<int>(queue, buffer, kCount), std::vector<int>(kCount, 7));
+}
+
+TEST_F(OrdinaryDevicesTest, ADivisionOfWhichAPieceFailsReturnsWhenTheOthersHaveEnded) {
+  constexpr std::size_t kLong = 3000;
+  const auto split = library_function<decltype(remotecl_enqueue_split)>("remotecl_enqueue_split");
+  const Owned<cl_mem> long_buffer = make_buffer(context_, kLong * sizeof(int));
+  command_driver("item-ns=100000,fail=kernel:2:-9999");  // the second one of each device
+  set_arguments(fill_, long_buffer, 1);
+  check(run(queue_, fill_, 1));
+  check(clFinish(queue_));
+  Owned<cl_event> before;
+  check(run(other_, fill_, kLong, {}, before.out()));
+  set_arguments(fill_, buffer_, 3);
+  const cl_command_queue queues[] = {queue_, other_};
+  const remotecl_slice slice{0, 0, sizeof(int), 0, 0};
+  EXPECT_EQ(split(2, queues, fill_, 0, 1, nullptr, &kCount, nullptr, 1, &slice, 0, nullptr, nullptr), -9999);
+  // A piece is behind it in its queue.
+  EXPECT_EQ(status(before), CL_COMPLETE);
 }
 
 }  // namespace

@@ -158,7 +158,8 @@ typedef struct remotecl_slice {
  * CL_INVALID_VALUE: no queue, no such dimension, items without bytes, or neighbours of a buffer that the kernel may
  * write; CL_INVALID_ARG_INDEX: a slice names no argument, or two name the same one; CL_INVALID_ARG_VALUE: the argument
  * of a slice is no buffer; CL_INVALID_OPERATION: the kernel may write memory for which there is no slice; or the error
- * of a piece that failed. What the kernel writes is then undefined. */
+ * of a piece that failed: then no others begin, those that have begun have ended, and what the kernel writes is
+ * undefined. */
 REMOTECL_EXPORT cl_int remotecl_enqueue_split(cl_uint queue_count, const cl_command_queue* queues, cl_kernel kernel,
                                               cl_uint dimension, cl_uint work_dimensions, const size_t* offset,
                                               const size_t* global, const size_t* local, cl_uint slice_count,

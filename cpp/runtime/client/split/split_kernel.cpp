@@ -72,9 +72,9 @@ cl_int SplitKernel::check_slices(Kernel& kernel, std::span<const Slice> slices) 
 
 cl_int SplitKernel::run(Event** event) {
   for (;;) {
-    if (const cl_int error = fill(); error != CL_SUCCESS) return error;
+    if (const cl_int error = fill(); error != CL_SUCCESS) return give_up(error);
     if (division_.all_taken()) break;
-    if (const cl_int error = take_ends(); error != CL_SUCCESS) return error;
+    if (const cl_int error = take_ends(); error != CL_SUCCESS) return give_up(error);
   }
   SpeedTable::instance().set(kernel_.info().name, devices(), division_.learned());
   return join(event);
@@ -136,6 +136,12 @@ cl_int SplitKernel::take_ends() {
     --lanes_[piece.piece.device].pieces;
     piece.event = {};
   }
+  return error;
+}
+
+cl_int SplitKernel::give_up(cl_int error) {
+  for (const Lane& lane : lanes_) lane.queue->flush();
+  while (std::ranges::any_of(lanes_, [](const Lane& lane) { return lane.pieces > 0; })) take_ends();
   return error;
 }
 

@@ -25,8 +25,8 @@ class SplitKernel {
   static cl_int check_slices(Kernel& kernel, std::span<const Slice> slices);
 
   // Returns when all pieces have been enqueued, and in the first queue a marker that ends with them. `event`, if not
-  // null, receives an event that ends with the last one. If a piece fails, returns its error, and no further ones are
-  // enqueued; those that have been go on.
+  // null, receives an event that ends with the last one. If a piece fails, no further ones are enqueued, and returns
+  // its error when those that have been have ended, so that later commands come after them here, too.
   cl_int run(Event** event);
 
  private:
@@ -46,6 +46,8 @@ class SplitKernel {
   cl_int fill();
   cl_int enqueue(const schedule::Piece& piece);
   cl_int take_ends();
+  // Waits for the pieces in flight.
+  cl_int give_up(cl_int error);
   cl_int join(Event** event);
 
   Kernel& kernel_;
