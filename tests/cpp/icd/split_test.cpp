@@ -1,4 +1,5 @@
 // remotecl_enqueue_split: one NDRange on two servers.
+#include <algorithm>
 #include <set>
 
 #include "icd/fixture.h"
@@ -19,6 +20,7 @@ kernel void rows(global int* matrix, int width, global const int* factors) {
   const int x = get_global_id(0), y = get_global_id(1);
   matrix[y * width + x] = y * factors[x];
 }
+kernel void piece(global int* out) { out[get_global_id(0)] = get_global_offset(0); }
 kernel void by_reference(global int* data, global int* sum) { atomic_add(sum, data[get_global_id(0)]); }
 )";
 
@@ -129,6 +131,22 @@ TEST_F(SplitTest, SlicesOfASubBufferBeginWhereItDoes) {
   std::vector<int> expected = numbers(kItems);
   for (std::size_t i = kOrigin; i < kItems; ++i) expected[i] += 3;
   EXPECT_EQ(read<int>(other_, whole, kItems), expected);
+}
+
+TEST_F(SplitTest, NothingIsKnownOfAKernelThatWasBuiltOtherwise) {
+  const Owned<cl_mem> out = make_buffer(context_, std::vector<int>(kItems));
+  const auto first_piece = [&](cl_kernel piece) {
+    check(set_arg(piece, 0, out));
+    check(split(piece, 0, {kItems}, {{0, 1, sizeof(int), 0, 0}}));
+    const std::vector<int> offsets = read<int>(queue_, out, kItems);
+    return std::ranges::count(offsets, 0);
+  };
+  const Owned<cl_kernel> known = split_kernel("piece");
+  first_piece(known);
+  first_piece(known);
+  const Owned<cl_program> other = build(context_, kSplitSource, "-DOTHER");
+  // Of a device whose speed is not known: 1/32 of its half.
+  EXPECT_EQ(first_piece(make_kernel(other, "piece")), static_cast<std::ptrdiff_t>(kItems / 64));
 }
 
 TEST_F(SplitTest, AnEmptyRangeDoesNothing) {

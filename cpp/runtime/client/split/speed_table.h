@@ -12,7 +12,7 @@
 namespace remotecl {
 
 // How a kernel was divided last: how many items each device did in a second, and which part of the range it had beside
-// these others. One for the process; any thread.
+// these others. A kernel is any text that stands for its code and the dimension. One for the process; any thread.
 class SpeedTable {
  public:
   using Devices = std::vector<const Device*>;

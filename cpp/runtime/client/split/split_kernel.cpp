@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/client/placement/kernel_key.h"
 #include "runtime/client/split/sliced_kernel_plan.h"
 #include "runtime/client/split/speed_table.h"
 
@@ -32,6 +33,12 @@ NDRange with_group(NDRange range, Kernel& kernel, cl_uint dimension, std::span<C
   return range;
 }
 
+// Equal for launches whose items take the same time: of kernels of the same name, from programs of the same text and
+// options, that are divided along the same dimension.
+std::string speed_key(Kernel& kernel, cl_uint dimension, const Device& device) {
+  return kernel_key(kernel, {}) + '\0' + kernel.program().build_info(device).options + '\0' + std::to_string(dimension);
+}
+
 }  // namespace
 
 SplitKernel::SplitKernel(std::span<CommandQueue* const> queues, Kernel& kernel, const NDRange& range, cl_uint dimension,
@@ -40,6 +47,7 @@ SplitKernel::SplitKernel(std::span<CommandQueue* const> queues, Kernel& kernel, 
       range_(with_group(range, kernel, dimension, queues)),
       group_is_ours_(range_.has_local && !range.has_local),
       dimension_(dimension),
+      key_(speed_key(kernel, dimension, queues.front()->device())),
       slices_(slices),
       wait_(wait),
       lanes_([&] {
@@ -76,7 +84,7 @@ cl_int SplitKernel::run(Event** event) {
     if (division_.all_taken()) break;
     if (const cl_int error = take_ends(); error != CL_SUCCESS) return give_up(error);
   }
-  SpeedTable::instance().set(kernel_.info().name, devices(), division_.learned());
+  SpeedTable::instance().set(key_, devices(), division_.learned());
   return join(event);
 }
 
@@ -89,7 +97,7 @@ std::vector<const Device*> SplitKernel::devices() const {
 schedule::Division SplitKernel::make_division() const {
   double item_bytes = 0;
   for (const Slice& slice : slices_) item_bytes += slice.overwrites ? 0 : static_cast<double>(slice.item_bytes);
-  return {SpeedTable::instance().history(kernel_.info().name, devices()),
+  return {SpeedTable::instance().history(key_, devices()),
           range_.global[dimension_],
           range_.has_local ? range_.local[dimension_] : 1,
           {kLaunch, item_bytes / kBytesPerSecond}};

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "runtime/client/commands/commands.h"
@@ -54,6 +55,7 @@ class SplitKernel {
   const NDRange range_;
   const bool group_is_ours_;
   const cl_uint dimension_;
+  const std::string key_;  // for the SpeedTable
   const std::span<const Slice> slices_;
   const WaitList wait_;
   const std::uint64_t begin_ns_ = host_time_ns();
