@@ -21,6 +21,9 @@ kernel void rows(global int* matrix, int width, global const int* factors) {
   matrix[y * width + x] = y * factors[x];
 }
 kernel void piece(global int* out) { out[get_global_id(0)] = get_global_offset(0); }
+kernel void group_size(global int* out, int width) {
+  out[get_global_id(1) * width + get_global_id(0)] = get_local_size(0) * get_local_size(1);
+}
 kernel void by_reference(global int* data, global int* sum) { atomic_add(sum, data[get_global_id(0)]); }
 )";
 
@@ -147,6 +150,18 @@ TEST_F(SplitTest, NothingIsKnownOfAKernelThatWasBuiltOtherwise) {
   const Owned<cl_program> other = build(context_, kSplitSource, "-DOTHER");
   // Of a device whose speed is not known: 1/32 of its half.
   EXPECT_EQ(first_piece(make_kernel(other, "piece")), static_cast<std::ptrdiff_t>(kItems / 64));
+}
+
+TEST_F(SplitTest, RowsOfAnOddWidthHaveWorkGroups) {
+  constexpr std::size_t kWidth = 1921, kRows = 300;
+  const Owned<cl_mem> out = make_buffer(context_, std::vector<int>(kWidth * kRows));
+  const Owned<cl_kernel> group_size = split_kernel("group_size");
+  check(set_arg(group_size, 0, out));
+  check(set_arg(group_size, 1, static_cast<int>(kWidth)));
+  check(split(group_size, 1, {kWidth, kRows}, {{0, 1, kWidth * sizeof(int), 0, 0}}));
+  const std::vector<int> sizes = read<int>(queue_, out, kWidth * kRows);
+  // But for the last piece, if it ends within a group.
+  EXPECT_GT(std::ranges::count(sizes, 17 * 3), static_cast<std::ptrdiff_t>(sizes.size() / 2));
 }
 
 TEST_F(SplitTest, AnEmptyRangeDoesNothing) {

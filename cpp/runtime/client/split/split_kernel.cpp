@@ -5,6 +5,7 @@
 #include "runtime/client/placement/kernel_key.h"
 #include "runtime/client/split/sliced_kernel_plan.h"
 #include "runtime/client/split/speed_table.h"
+#include "runtime/client/split/work_group.h"
 
 namespace remotecl {
 namespace {
@@ -14,22 +15,17 @@ constexpr schedule::Seconds kLaunch = 200e-6;
 // How fast slices move from server to server. A guess that is too low only leaves a little more work where its bytes
 // are.
 constexpr double kBytesPerSecond = 1e9;
-// Items of a work-group, in the innermost dimension, where the caller leaves that open.
+// Items of a work-group where the caller leaves that open.
 constexpr std::uint64_t kGroup = 64;
 
 // Gives the range a work-group if the caller has not. Drivers choose one by a launch's size, and some compile for each
 // choice, so that pieces of different sizes would cost a compilation each.
 NDRange with_group(NDRange range, Kernel& kernel, cl_uint dimension, std::span<CommandQueue* const> queues) {
-  const std::uint64_t items = range.global[0];
-  if (range.has_local || (dimension == 0 && items < kGroup * queues.size())) return range;
-  std::uint64_t group = kGroup;
-  for (const CommandQueue* queue : queues) {
-    const std::uint64_t limit = kernel.info_on(queue->device()).work_group_size;
-    while (limit != 0 && group > limit) group /= 2;
-  }
-  while (dimension != 0 && items % group != 0) group /= 2;
+  if (range.has_local || (dimension == 0 && range.global[0] < kGroup * queues.size())) return range;
+  GroupLimits limits{kGroup, {kGroup, kGroup, kGroup}};
+  for (const CommandQueue* queue : queues) limits.lower(kernel, queue->device());
   range.has_local = true;
-  range.local = {group, 1, 1};
+  range.local = work_group(range, dimension, queues.size(), limits);
   return range;
 }
 
