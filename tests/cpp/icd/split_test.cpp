@@ -164,6 +164,37 @@ TEST_F(SplitTest, RowsOfAnOddWidthHaveWorkGroups) {
   EXPECT_GT(std::ranges::count(sizes, 17 * 3), static_cast<std::ptrdiff_t>(sizes.size() / 2));
 }
 
+TEST_F(SplitTest, ItsEventHasTheTimesOfAllPieces) {
+  const Owned<cl_command_queue> profiled[] = {make_queue(context_, device(0), CL_QUEUE_PROFILING_ENABLE),
+                                              make_queue(context_, device(1), CL_QUEUE_PROFILING_ENABLE)};
+  const cl_command_queue queues[] = {profiled[0], profiled[1]};
+  const auto now = [&] {
+    cl_ulong time = 0;
+    check(clGetHostTimer(device(0), &time));
+    return time;
+  };
+  constexpr std::size_t kSpinning = 2048;
+  const Owned<cl_mem> data = make_buffer(context_, std::vector<int>(kSpinning));
+  const Owned<cl_kernel> spin = kernel("spin");
+  check(set_arg(spin, 0, data));
+  check(set_arg(spin, 1, 50000));
+  const remotecl_slice slice{0, 0, sizeof(int), 0, 0};
+  Owned<cl_event> end;
+  const cl_ulong before = now();
+  check(split_(2, queues, spin, 0, 1, nullptr, &kSpinning, nullptr, 1, &slice, 0, nullptr, end.out()));
+  check(clWaitForEvents(1, end.pointer()));
+  const cl_ulong half = (now() - before) / 2;
+  const auto time = [&](cl_profiling_info name) { return value<cl_ulong>(clGetEventProfilingInfo, end.get(), name); };
+  const cl_ulong queued = time(CL_PROFILING_COMMAND_QUEUED), submit = time(CL_PROFILING_COMMAND_SUBMIT),
+                 start = time(CL_PROFILING_COMMAND_START), stop = time(CL_PROFILING_COMMAND_END);
+  EXPECT_LE(queued, submit);
+  EXPECT_LE(submit, start);
+  EXPECT_LT(start, before + half);
+  EXPECT_GT(stop - start, half);
+  EXPECT_EQ(status(end), CL_COMPLETE);
+  check(clFinish(profiled[0]));
+}
+
 TEST_F(SplitTest, AnEmptyRangeDoesNothing) {
   const Owned<cl_mem> data = make_buffer(context_, numbers(16));
   const Owned<cl_kernel> add = kernel("add");

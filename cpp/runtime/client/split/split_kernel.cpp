@@ -6,6 +6,7 @@
 #include "runtime/client/split/sliced_kernel_plan.h"
 #include "runtime/client/split/speed_table.h"
 #include "runtime/client/split/work_group.h"
+#include "runtime/client/support/callback_thread.h"
 
 namespace remotecl {
 namespace {
@@ -138,6 +139,7 @@ cl_int SplitKernel::take_ends() {
     if (const cl_int status = piece.event->status(); status < 0) error = status;
     division_.ended(piece.piece, time(end.time_ns));
     --lanes_[piece.piece.device].pieces;
+    times_.add(*piece.event);
     piece.event = {};
   }
   return error;
@@ -154,7 +156,43 @@ cl_int SplitKernel::join(Event** event) {
   for (const InFlight& piece : pieces_) {
     if (piece.event) last.push_back(piece.event.get());
   }
-  return enqueue_marker(*lanes_.front().queue, false, CL_COMMAND_NDRANGE_KERNEL, last, event);
+  CommandQueue& queue = *lanes_.front().queue;
+  const bool is_profiled = event != nullptr && queue.profiling();
+  const cl_int error = enqueue_marker(queue, false, CL_COMMAND_NDRANGE_KERNEL, last, event);
+  if (error == CL_SUCCESS && is_profiled) *event = with_times(Ref<Event>::adopt(*event)).detach();
+  return error;
+}
+
+// The marker's own times say nothing of the pieces.
+Ref<Event> SplitKernel::with_times(Ref<Event> marker) {
+  struct Ending {
+    Ref<Event> marker, event;
+    std::vector<InFlight> pieces;
+    DivisionTimes times;
+  };
+  CommandQueue& queue = *marker->queue();
+  auto ending = std::make_shared<Ending>(
+      Ending{marker, make_ref<Event>(queue, CL_COMMAND_NDRANGE_KERNEL, false), std::move(pieces_), times_});
+  ending->event->description().enqueued_ns = begin_ns_;
+  ending->event->description().kernel_name = kernel_.info().name;
+  queue.host_work_begins();
+  Ref<Event> event = ending->event;
+  const auto end = [ending] {
+    CommandQueue& queue = *ending->marker->queue();
+    for (const InFlight& piece : ending->pieces) {
+      if (piece.event) ending->times.add(*piece.event);
+    }
+    const auto times = ending->times.by_clock_of(queue.device());
+    ending->event->complete(ending->marker->status(), times ? &*times : nullptr);
+    queue.host_work_ended();
+  };
+  const auto post = [end] { post_host_work(end); };
+  if (!marker->at_end(post)) {
+    post();
+  } else {
+    marker->session()->submit_now();
+  }
+  return event;
 }
 
 }  // namespace remotecl

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/client/commands/commands.h"
+#include "runtime/client/split/division_times.h"
 #include "runtime/client/split/piece_ends.h"
 #include "runtime/client/split/slice.h"
 #include "runtime/schedule/division.h"
@@ -50,6 +51,8 @@ class SplitKernel {
   // Waits for the pieces in flight.
   cl_int give_up(cl_int error);
   cl_int join(Event** event);
+  // An event that ends with the marker and has the times of the pieces.
+  Ref<Event> with_times(Ref<Event> marker);
 
   Kernel& kernel_;
   const NDRange range_;
@@ -61,6 +64,7 @@ class SplitKernel {
   const std::uint64_t begin_ns_ = host_time_ns();
   std::vector<Lane> lanes_;
   schedule::Division division_;
+  DivisionTimes times_;           // of the pieces that have ended
   std::vector<InFlight> pieces_;  // all; those that have ended have no event
   const std::shared_ptr<PieceEnds> ends_ = std::make_shared<PieceEnds>();
 };

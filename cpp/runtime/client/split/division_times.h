@@ -1,0 +1,34 @@
+#pragma once
+
+#include <algorithm>
+#include <optional>
+
+#include "runtime/client/objects/event.h"
+
+namespace remotecl {
+
+// When a division began and ended: the earliest times of its pieces, and the latest end, by the host's clock. One
+// thread at a time.
+class DivisionTimes {
+ public:
+  // A piece that has ended.
+  void add(Event& piece) {
+    EventEnd::Profile of{};
+    if (!piece.queue()->profiling() || !piece.profile(of)) return;
+    if (!times_) times_ = of;
+    for (std::size_t i = 0; i + 1 < of.size(); ++i) (*times_)[i] = std::min((*times_)[i], of[i]);
+    times_->back() = std::max(times_->back(), of.back());
+  }
+  // By the device's clock; nullopt: there was no piece that is profiled.
+  std::optional<EventEnd::Profile> by_clock_of(Device& device) const {
+    if (!times_) return std::nullopt;
+    EventEnd::Profile times = *times_;
+    for (std::uint64_t& time : times) time -= device.clock_offset_ns();
+    return times;
+  }
+
+ private:
+  std::optional<EventEnd::Profile> times_;
+};
+
+}  // namespace remotecl
