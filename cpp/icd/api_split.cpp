@@ -1,7 +1,9 @@
 #include "icd/enqueue_checks.h"
+#include "icd/json_answer.h"
 #include "icd/wait_list.h"
 #include "remotecl/remotecl.h"
 #include "runtime/client/commands/automatic_queue.h"
+#include "runtime/client/split/proven_slices.h"
 #include "runtime/client/split/split_kernel.h"
 
 using namespace remotecl;
@@ -63,6 +65,31 @@ class Targets {
   std::vector<Ref<Event>> before_;
 };
 
+NDRange checked_range(const Targets& targets, Kernel& kernel, cl_uint dimension, cl_uint work_dimensions,
+                      const size_t* offset, const size_t* global, const size_t* local) {
+  NDRange range{};
+  for (CommandQueue* queue : targets.named()) {
+    range = icd::checked_range(*queue, kernel, work_dimensions, offset, global, local);
+  }
+  require(dimension < range.dimensions, CL_INVALID_VALUE);
+  return range;
+}
+
+// Those of the application, if they suffice, or those that are proven if it gives none.
+std::vector<Slice> checked_slices(const Targets& targets, Kernel& kernel, const NDRange& range, cl_uint dimension,
+                                  std::span<const remotecl_slice> given) {
+  std::vector<Slice> slices;
+  for (const remotecl_slice& one : given) {
+    slices.push_back({one.argument, one.overwrites != 0, one.item_bytes, one.before, one.after});
+  }
+  const cl_int error = SplitKernel::check_slices(kernel, slices);
+  if (error == CL_SUCCESS) return slices;
+  require(given.empty(), error);
+  ProvenSlices proven = prove_slices(kernel, targets.named(), range, dimension);
+  require(proven.why_not.empty(), CL_INVALID_OPERATION);
+  return std::move(proven.slices);
+}
+
 }  // namespace
 
 cl_int remotecl_enqueue_split(cl_uint queue_count, const cl_command_queue* queues, cl_kernel kernel_handle,
@@ -74,18 +101,8 @@ cl_int remotecl_enqueue_split(cl_uint queue_count, const cl_command_queue* queue
     Kernel& kernel = icd::object<Kernel>(kernel_handle);
     icd::Dependencies dependencies(kernel.context(), wait_count, wait_list, event);
     Targets targets(std::span(queues, queue_count), kernel);
-    NDRange range{};
-    for (CommandQueue* queue : targets.named()) {
-      range = icd::checked_range(*queue, kernel, work_dimensions, offset, global, local);
-    }
-    require(dimension < range.dimensions, CL_INVALID_VALUE);
-    std::vector<Slice> parts;
-    for (cl_uint i = 0; i < slice_count; ++i) {
-      const remotecl_slice& one = slices[i];
-      parts.push_back({one.argument, one.overwrites != 0, one.item_bytes, one.before, one.after});
-    }
-    const cl_int error = SplitKernel::check_slices(kernel, parts);
-    require(error == CL_SUCCESS, error);
+    const NDRange range = checked_range(targets, kernel, dimension, work_dimensions, offset, global, local);
+    const std::vector<Slice> parts = checked_slices(targets, kernel, range, dimension, std::span(slices, slice_count));
     targets.take_place(kernel);
     const std::vector<Event*> wait = targets.wait(dependencies.wait());
     if (icd::is_empty(range)) {
@@ -94,5 +111,18 @@ cl_int remotecl_enqueue_split(cl_uint queue_count, const cl_command_queue* queue
     }
     SplitKernel split(targets.queues(), kernel, range, dimension, parts, wait);
     return dependencies.finish(split.run(dependencies.event()));
+  });
+}
+
+char* remotecl_explain_split(cl_uint queue_count, const cl_command_queue* queues, cl_kernel kernel_handle,
+                             cl_uint dimension, cl_uint work_dimensions, const size_t* offset, const size_t* global) {
+  return icd::create(nullptr, [&]() -> char* {
+    require(queue_count != 0 && queues != nullptr, CL_INVALID_VALUE);
+    Kernel& kernel = icd::object<Kernel>(kernel_handle);
+    const Targets targets(std::span(queues, queue_count), kernel);
+    const NDRange range = checked_range(targets, kernel, dimension, work_dimensions, offset, global, nullptr);
+    if (SplitKernel::check_slices(kernel, {}) == CL_SUCCESS) return nullptr;
+    const ProvenSlices proven = prove_slices(kernel, targets.named(), range, dimension);
+    return proven.why_not.empty() ? nullptr : copy_json(proven.why_not);
   });
 }

@@ -47,7 +47,7 @@ def split(
     global_size: Sequence[int],
     local_size: Sequence[int] | None,
     *args: Any,  # noqa: ANN401  whatever the kernel takes
-    slices: Mapping[int, Slice | int],
+    slices: Mapping[int, Slice | int] | None = None,
     dimension: int = 0,
     global_offset: Sequence[int] | None = None,
     wait_for: Sequence[pyopencl.Event] | None = None,
@@ -69,7 +69,10 @@ def split(
         local_size: a work-group, or None to let the drivers choose. Pieces are whole work-groups.
         args: the kernel's arguments; without any, those that are set already.
         slices: for each buffer that the kernel writes, and for those of which a piece reads only a part: the argument's
-            index, and a `Slice` or only its `item_bytes`. A buffer without one is read as a whole.
+            index, and a `Slice` or only its `item_bytes`. A buffer without one is read as a whole. Without any, they
+            are those that the kernel's source proves for this launch: each index of a buffer that the kernel writes is
+            ``get_global_id(dimension) * size + position`` with a position from 0 to size - 1, and the kernel uses
+            nothing that would differ in pieces (docs/scheduling.md has the list).
         dimension: that is divided.
         global_offset: as for any kernel.
         wait_for: events that must end first. The call may wait for them, too.
@@ -80,7 +83,8 @@ def split(
 
     Raises:
         ValueError: there is no queue or no such dimension, queues are of several contexts or another platform, a slice
-            is impossible, or the kernel may write a buffer that has none.
+            is impossible, or the kernel may write a buffer that has none and its source does not prove one; the message
+            says which line and which word of the source is in the way.
         pyopencl.Error: OpenCL refuses for other reasons, or a piece has failed; what the kernel writes is undefined
             then.
 
@@ -89,6 +93,7 @@ def split(
         # out[i] depends on the rows i - 1 to i + 1 of `image`; 4 bytes a pixel
         remotecl.split(blur, queues, (width, height), None, image, out, np.int32(width), dimension=1,
                        slices={0: remotecl.Slice(4 * width, before=1, after=1), 1: 4 * width})
+        remotecl.split(add, queues, (count,), None, a, b, out)  # out[i] = a[i] + b[i], as its source says
     """
     cl = import_pyopencl()
     targets = list(queues)
@@ -98,7 +103,7 @@ def split(
         require_remote(queue, "queues")
     if args:
         kernel.set_args(*args)
-    parts = [_encode(index, part) for index, part in slices.items()]
+    parts = [_encode(index, part) for index, part in (slices or {}).items()]
     code, handle = _interruptible(
         lambda: native().enqueue_split(
             [queue.int_ptr for queue in targets],
@@ -111,6 +116,15 @@ def split(
             [event.int_ptr for event in wait_for or ()],
         )
     )
+    if code == cl.status_code.INVALID_OPERATION and not parts:
+        handles = [queue.int_ptr for queue in targets]
+        offset = list(global_offset or ())
+        why = native().explain_split(handles, kernel.int_ptr, dimension, offset, list(global_size))
+        if why is not None:
+            raise ValueError(
+                f"the source of {kernel.function_name} does not prove that dimension {dimension} may be divided: {why}."
+                " Declare in `slices` which bytes of each buffer a work-item touches"
+            )
     _check_slices(cl, code, kernel, len(global_size), dimension)
     check(cl, code, "remotecl_enqueue_split")
     return cl.Event.from_int_ptr(handle, retain=False)

@@ -149,7 +149,9 @@ typedef struct remotecl_slice {
 /* clEnqueueNDRangeKernel on several queues of one context, each for another device (one on the automatic device
  * stands for all its members): divides the range along
  * `dimension` (0 to work_dimensions - 1) in pieces that follow the speeds of the devices as measured while it runs.
- * Every buffer that the kernel may write needs a slice; buffers without one are only read, as a whole. A piece is a
+ * Every buffer that the kernel may write needs a slice; buffers without one are only read, as a whole. With no slice at
+ * all, they are those that follow from the source of the kernel's program, if it proves them for this launch; what it
+ * proves is in docs/scheduling.md. A piece is a
  * launch with an offset of its own, so only get_global_id() is what it is without the division; the kernel must not
  * depend on the ids of groups or on the range's size. Atomic operations see the device's own copy.
  *
@@ -157,14 +159,20 @@ typedef struct remotecl_slice {
  * after them. The event ends with the last piece. Errors are those of clEnqueueNDRangeKernel, and:
  * CL_INVALID_VALUE: no queue, no such dimension, items without bytes, or neighbours of a buffer that the kernel may
  * write; CL_INVALID_ARG_INDEX: a slice names no argument, or two name the same one; CL_INVALID_ARG_VALUE: the argument
- * of a slice is no buffer; CL_INVALID_OPERATION: the kernel may write memory for which there is no slice; or the error
- * of a piece that failed: then no others begin, those that have begun have ended, and what the kernel writes is
- * undefined. */
+ * of a slice is no buffer; CL_INVALID_OPERATION: the kernel may write memory for which there is no slice, and nothing
+ * is proven; or the error of a piece that failed: then no others begin, those that have begun have ended, and what the
+ * kernel writes is undefined. */
 REMOTECL_EXPORT cl_int remotecl_enqueue_split(cl_uint queue_count, const cl_command_queue* queues, cl_kernel kernel,
                                               cl_uint dimension, cl_uint work_dimensions, const size_t* offset,
                                               const size_t* global, const size_t* local, cl_uint slice_count,
                                               const remotecl_slice* slices, cl_uint wait_count,
                                               const cl_event* wait_list, cl_event* event);
+
+/* Why that call refuses this launch without slices: what the kernel's source does not prove, with its line and token.
+ * NULL if it does not, or refuses the launch for another reason. Text, which the caller frees with remotecl_free(). */
+REMOTECL_EXPORT char* remotecl_explain_split(cl_uint queue_count, const cl_command_queue* queues, cl_kernel kernel,
+                                             cl_uint dimension, cl_uint work_dimensions, const size_t* offset,
+                                             const size_t* global);
 
 /* The status that each server of this process reports; takes one round trip.
  * [{"address","state":"connected"|"lost"|"unreachable","error","status":STATUS if connected}]

@@ -12,6 +12,7 @@ struct Slice {
   bool overwrites = false;  // the kernel writes all bytes of the slice and reads none
   std::uint64_t item_bytes = 0;
   std::uint64_t before = 0, after = 0;
+  bool is_read_only = false;  // the kernel is known not to write it, whatever its declaration says
 };
 
 }  // namespace remotecl
