@@ -58,8 +58,11 @@ class KernelSocket {
   Bytes move(Clock::time_point now);
   void shutdown() { wants_shutdown_ = true; }
   void close(Clock::time_point now);
-  // Whether a closing socket has sent everything, or never will.
+  // Whether a closing socket has sent everything, or never will. REQUIRES: move() was called since close(), if phase()
+  // is kOpen.
   bool has_drained(Clock::time_point now) const;
+  // A rate limit has kept the bytes back for so long, which is not the peer's fault.
+  void was_kept_back(Clock::duration time) { moved_ += time; }
   // Frees the socket for the next kernel that wants one.
   void release();
 

@@ -92,9 +92,15 @@ bool SocketTable::look_at_requests(Clock::time_point now) {
 
 bool SocketTable::move_all(Clock::time_point now, bool moves) {
   bool worked = false;
+  const Clock::duration since_last = now - std::exchange(last_round_, now);
   for (std::size_t i = in_use_.size(); i-- > 0;) {
     KernelSocket& socket = sockets_[in_use_[i]];
-    if (moves && socket.phase() == Phase::kOpen) {
+    if (!moves && socket.phase() == Phase::kOpen) {
+      // What it has sent at last may not have been looked at.
+      if (socket.is_closing()) socket.was_kept_back(since_last);
+      continue;
+    }
+    if (socket.phase() == Phase::kOpen) {
       const auto [sent, received] = socket.move(now);
       worked |= sent != 0 || received != 0;
       bytes_sent_ += sent;

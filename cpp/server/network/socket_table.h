@@ -87,6 +87,7 @@ class SocketTable {
   std::vector<KernelSocket> sockets_;
   std::vector<std::uint32_t> in_use_;  // places in sockets_
   std::size_t closing_ = 0;
+  Clock::time_point last_round_ = Clock::now();
   std::uint64_t opened_ = 0, bytes_sent_ = 0, bytes_received_ = 0;
   std::atomic<std::uint64_t> stats_[4]{};
 };

@@ -1,6 +1,4 @@
 // Kernels that write anything anywhere. The proxy runs over memory that no device has.
-#include <gtest/gtest.h>
-
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
@@ -9,53 +7,17 @@
 #include <vector>
 
 #include "server/network/host_sockets.h"
-#include "server/network/kernel_run.h"
-#include "server/network/layout.h"
 #include "server/network/pair_broker.h"
-#include "server/network/proxy.h"
-#include "server/network/rings.h"
+#include "server/network/proxy_fixture.h"
 
 namespace remotecl::testing {
 namespace {
 
 using namespace server;
 
-class HostileTest : public ::testing::Test {
+class HostileTest : public ProxyTest<PairBroker> {
  protected:
-  HostileTest() : memory_(layout_.size + 64, std::byte{0}), proxy_(std::make_unique<Proxy>(data(), shape_, hooks_)) {
-    std::fill(memory_.end() - 64, memory_.end(), std::byte{0x5a});
-    proxy_->kernel_begins();
-  }
-  std::byte* data() { return memory_.data(); }
-  void word(std::uint32_t at, std::uint32_t value) { store_shared(data() + at, value); }
-  std::uint32_t line(std::uint32_t index, layout::Line at) {
-    return load_shared(data() + layout_.lines + layout::kLineSize * index + 4 * at);
-  }
-  void request(std::uint32_t index, std::uint32_t operation, std::uint32_t first, const std::string& text) {
-    const std::uint32_t area = layout_.areas + layout::kRequestSize * index;
-    word(area + layout::kOperation, operation);
-    word(area + layout::kFirst, first);
-    word(area + layout::kSecond, 0);
-    word(area + layout::kTextLength, static_cast<std::uint32_t>(text.size()));
-    std::memcpy(data() + area + layout::kTextOffset, text.data(), std::min(text.size(), SocketAddress::kTextMax));
-    const std::uint32_t at = layout_.requests + 4 * index;
-    word(at, load_shared(data() + at) + 1);
-  }
-  // Whether the socket gets into one of these states within ten seconds.
-  bool becomes(std::uint32_t index, std::uint32_t states) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    while ((line(index, layout::kState) & states) == 0) {
-      if (std::chrono::steady_clock::now() > end) return false;
-    }
-    return true;
-  }
-
-  const NetworkShape shape_{8, 1024};
-  const NetworkLayout layout_{shape_};
-  const Ref<PairBroker> broker_ = make_ref<PairBroker>();
-  const Network::Hooks hooks_{broker_, make_ref<SocketAccount>(), make_ref<KernelNames>(), threads_of_tests()};
-  std::vector<std::byte> memory_;  // aligned as a page is not, which the host does not need
-  std::unique_ptr<Proxy> proxy_;
+  HostileTest() { begin(); }
 };
 
 TEST_F(HostileTest, PositionsThatAreNoneEndTheSocketAndNoOther) {
@@ -125,7 +87,7 @@ TEST_F(HostileTest, RandomWordsHarmNothingButTheirSockets) {
   proxy_.reset();
   EXPECT_LT(std::chrono::steady_clock::now() - stop, std::chrono::seconds(1));
   for (std::size_t i = 0; i < 64; ++i) broker_->close(0);
-  for (std::size_t i = memory_.size() - 64; i < memory_.size(); ++i) EXPECT_EQ(memory_[i], std::byte{0x5a});
+  for (std::size_t i = memory_.size() - kRest; i < memory_.size(); ++i) EXPECT_EQ(memory_[i], std::byte{0x5a});
   // A helper thread may have one that was still being opened.
   EXPECT_LE(open_descriptors(), before + 2);
 }

@@ -1,0 +1,61 @@
+// Sockets whose kernels behave, without kernels: limits, listeners and the end.
+#include <sys/socket.h>
+
+#include <atomic>
+#include <cerrno>
+#include <string>
+
+#include "server/network/host_sockets.h"
+#include "server/network/open_broker.h"
+#include "server/network/proxy_fixture.h"
+
+namespace remotecl::testing {
+namespace {
+
+using namespace server;
+
+// Has debt when the test says so, and counts how often the proxy has seen it.
+class DebtAccount final : public SocketAccount {
+ public:
+  std::chrono::nanoseconds debt() const override {
+    if (!is_limited) return std::chrono::nanoseconds::zero();
+    ++seen;
+    return std::chrono::milliseconds(1);
+  }
+  std::atomic<bool> is_limited{false};
+  mutable std::atomic<int> seen{0};
+};
+
+class SocketsTest : public ProxyTest<OpenBroker> {
+ protected:
+  // A socket of kernels that is connected to the listener.
+  void connect(std::uint32_t index, std::uint16_t port) {
+    request(index, layout::kConnect, 0, "tcp:127.0.0.1:" + std::to_string(port));
+    ASSERT_TRUE(becomes(index, layout::kConnected));
+  }
+  static std::string text_of(const std::vector<std::uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
+};
+
+TEST_F(SocketsTest, WhatWasSentBeforeTheCloseArrivesUnderARateLimit) {
+  const auto account = make_ref<DebtAccount>();
+  hooks_.account = account;
+  begin();
+  std::uint16_t port = 0;
+  const Descriptor listener = listen_on_loopback(port);
+  connect(0, port);
+  const Descriptor peer = accept_from(listener);
+  account->is_limited = true;
+  ASSERT_TRUE(soon([&] { return account->seen > 4; }));
+  const auto bytes = pattern(1000, 1);
+  send(0, bytes);
+  request(0, layout::kClose);
+  ASSERT_TRUE(is_answered(0));
+  const int seen = account->seen;
+  ASSERT_TRUE(soon([&] { return account->seen > seen + 4; }));
+  account->is_limited = false;
+  EXPECT_EQ(receive_until_end(peer), text_of(bytes));
+  EXPECT_TRUE(soon([&] { return proxy_->stats().sockets == 0; }));
+}
+
+}  // namespace
+}  // namespace remotecl::testing
