@@ -25,7 +25,7 @@ Moved Pipe::send(End end, SendRing& ring) {
   {
     MutexLock lock(mutex_);
     Way& way = from(end);
-    if (way.is_broken) {
+    if (way.is_broken || way.is_over) {
       moved.error = EPIPE;
       return moved;
     }

@@ -34,7 +34,8 @@ void LinkPipe::wake() {
 Moved LinkPipe::send(SendRing& ring) {
   Moved moved;
   MutexLock lock(mutex_);
-  if (!goes_on()) {
+  // After its end the peer would take data for a fault of the link.
+  if (is_over_ || !goes_on()) {
     moved.error = is_lost_ ? ECONNRESET : EPIPE;
     return moved;
   }

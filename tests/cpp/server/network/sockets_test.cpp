@@ -57,5 +57,21 @@ TEST_F(SocketsTest, WhatWasSentBeforeTheCloseArrivesUnderARateLimit) {
   EXPECT_TRUE(soon([&] { return proxy_->stats().sockets == 0; }));
 }
 
+TEST_F(SocketsTest, NothingIsSentToAKernelAfterTheEnd) {
+  begin();
+  request(0, layout::kBind, 4, "rcl:name");
+  ASSERT_TRUE(becomes(0, layout::kListening));
+  request(1, layout::kConnect, 0, "rcl:name");
+  ASSERT_TRUE(becomes(1, layout::kConnected));
+  request(2, layout::kAccept, layout::handle(0, 1));
+  ASSERT_TRUE(becomes(2, layout::kConnected));
+  request(1, layout::kShutdown);
+  ASSERT_TRUE(becomes(2, layout::kEndOfStream));
+  send(1, pattern(10, 1));
+  ASSERT_TRUE(becomes(1, layout::kFailed));
+  EXPECT_EQ(line(1, layout::kError), static_cast<std::uint32_t>(EPIPE));
+  EXPECT_EQ(line(2, layout::kReceiveTail), 0u);
+}
+
 }  // namespace
 }  // namespace remotecl::testing

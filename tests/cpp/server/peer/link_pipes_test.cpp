@@ -217,6 +217,20 @@ TEST_F(LinkPipesTest, BytesGoBothWaysUntilBothHaveEnded) {
   EXPECT_EQ(far_.held(), 0u);
 }
 
+TEST_F(LinkPipesTest, WhoHasEndedSendsNoMore) {
+  Pair pair = connect();
+  pair.near.send(10);
+  pair.near.shutdown();
+  EXPECT_EQ(pair.near.send(20), 0u);
+  EXPECT_EQ(pair.near.moved().error, EPIPE);
+  EXPECT_NO_THROW(settle()) << "which would end the link";
+  EXPECT_EQ(pair.far.receive(), 10u);
+  EXPECT_TRUE(pair.far.moved().has_ended);
+  EXPECT_EQ(pair.far.send(5), 5u);
+  settle();
+  EXPECT_EQ(pair.near.receive(), 5u);
+}
+
 TEST_F(LinkPipesTest, WhoClosesIsNotSentMore) {
   Pair pair = connect();
   pair.far.send(10);
