@@ -1,4 +1,6 @@
 // How a socket of one lane gets a connection of a listener of another one.
+#include <poll.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <utility>
@@ -7,8 +9,17 @@
 #include "server/network/stream_endpoint.h"
 
 namespace remotecl::server {
+namespace {
 
 using Phase = KernelSocket::Phase;
+
+bool has_connection(const KernelSocket::Listening& listening) {
+  if (listening.pipes) return listening.pipes->has_some();
+  pollfd ready{listening.descriptor.get(), POLLIN, 0};
+  return ::poll(&ready, 1, 0) > 0;
+}
+
+}  // namespace
 
 void SocketTable::deliver(std::uint64_t socket, Letter letter) {
   const std::uint32_t lane = group_.lane_of(socket);
@@ -55,6 +66,8 @@ void SocketTable::give_connections(std::uint32_t index) {
     }
     acceptors.pop_front();
   }
+  // Without a kernel that takes it, only asking tells whether a connection is there.
+  if (listening.is_ready) listening.is_ready = has_connection(listening);
   socket.set_pending(listening.is_ready);
 }
 

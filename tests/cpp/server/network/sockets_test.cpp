@@ -33,6 +33,12 @@ class SocketsTest : public ProxyTest<OpenBroker> {
     request(index, layout::kConnect, 0, "tcp:127.0.0.1:" + std::to_string(port));
     ASSERT_TRUE(becomes(index, layout::kConnected));
   }
+  bool is_pending(std::uint32_t listener) { return (line(listener, layout::kState) & layout::kPending) != 0; }
+  // The socket takes a connection of a listener that nobody has closed yet.
+  void accept(std::uint32_t index, std::uint32_t listener) {
+    request(index, layout::kAccept, layout::handle(listener, 1));
+    ASSERT_TRUE(becomes(index, layout::kConnected));
+  }
   static std::string text_of(const std::vector<std::uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
 };
 
@@ -63,14 +69,42 @@ TEST_F(SocketsTest, NothingIsSentToAKernelAfterTheEnd) {
   ASSERT_TRUE(becomes(0, layout::kListening));
   request(1, layout::kConnect, 0, "rcl:name");
   ASSERT_TRUE(becomes(1, layout::kConnected));
-  request(2, layout::kAccept, layout::handle(0, 1));
-  ASSERT_TRUE(becomes(2, layout::kConnected));
+  accept(2, 0);
   request(1, layout::kShutdown);
   ASSERT_TRUE(becomes(2, layout::kEndOfStream));
   send(1, pattern(10, 1));
   ASSERT_TRUE(becomes(1, layout::kFailed));
   EXPECT_EQ(line(1, layout::kError), static_cast<std::uint32_t>(EPIPE));
   EXPECT_EQ(line(2, layout::kReceiveTail), 0u);
+}
+
+TEST_F(SocketsTest, AListenerIsReadyWhileItHasConnections) {
+  begin();
+  request(0, layout::kBind, 4, "tcp:127.0.0.1:0");
+  ASSERT_TRUE(becomes(0, layout::kListening));
+  const auto port = static_cast<std::uint16_t>(line(0, layout::kPort));
+  const Descriptor first = connect_to(port), second = connect_to(port);
+  ASSERT_TRUE(soon([&] { return is_pending(0); }));
+  accept(1, 0);
+  EXPECT_TRUE(soon([&] { return is_pending(0); }));
+  accept(2, 0);
+  EXPECT_TRUE(soon([&] { return !is_pending(0); })) << "both have been taken";
+  const Descriptor third = connect_to(port);
+  EXPECT_TRUE(soon([&] { return is_pending(0); }));
+}
+
+TEST_F(SocketsTest, AListenerWithANameIsReadyWhileItHasConnections) {
+  begin();
+  request(0, layout::kBind, 4, "rcl:name");
+  ASSERT_TRUE(becomes(0, layout::kListening));
+  for (std::uint32_t index = 1; index < 3; ++index) request(index, layout::kConnect, 0, "rcl:name");
+  ASSERT_TRUE(soon([&] { return is_pending(0); }));
+  accept(3, 0);
+  EXPECT_TRUE(soon([&] { return is_pending(0); }));
+  accept(4, 0);
+  EXPECT_TRUE(soon([&] { return !is_pending(0); })) << "both have been taken";
+  request(5, layout::kConnect, 0, "rcl:name");
+  EXPECT_TRUE(soon([&] { return is_pending(0); }));
 }
 
 }  // namespace
