@@ -61,14 +61,6 @@ DatagramEndpoint::DatagramEndpoint(Descriptor socket) : socket_(std::move(socket
   if (::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&own), &size) == 0) family_ = own.ss_family;
 }
 
-void DatagramEndpoint::allow(const SocketPeer& peer) {
-  if (!allowed_.insert(peer).second) return;
-  in_order_.push_back(peer);
-  if (in_order_.size() <= kPeersMax) return;
-  allowed_.erase(in_order_.front());
-  in_order_.pop_front();
-}
-
 Moved DatagramEndpoint::send(SendRing& ring) {
   Moved moved;
   while (ring.filled() >= layout::kRecordHeader) {
@@ -98,7 +90,9 @@ int DatagramEndpoint::send_record(const SendRing& ring, std::uint32_t size) {
   sockaddr_storage to;
   socklen_t to_size = 0;
   if (port != 0) {
-    if (!allowed_.contains(peer)) return EACCES;
+    if (!resolved_.use(peer) && !heard_.use(peer)) {
+      return resolved_.has_forgotten() || heard_.has_forgotten() ? 0 : EACCES;
+    }
     to_size = to_system(peer, family_, to);
     if (to_size == 0) return 0;  // no such address on a socket of this family
   }
@@ -130,7 +124,7 @@ bool DatagramEndpoint::fetch() {
     }
     fetched_ = static_cast<std::uint32_t>(came);
     from_ = from_system(from);
-    if (from_.port != 0) allow(from_);
+    if (from_.port != 0) heard_.add(from_);
     return has_fetched_ = true;
   }
   return false;

@@ -1,11 +1,10 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
-#include <set>
 #include <vector>
 
 #include "server/network/endpoint.h"
+#include "server/network/recent_peers.h"
 #include "server/network/socket_address.h"
 #include "server/util/descriptor.h"
 
@@ -19,15 +18,18 @@ class DatagramEndpoint final : public Endpoint {
   // Takes the descriptor over; the socket is non-blocking.
   explicit DatagramEndpoint(Descriptor socket);
 
-  // Datagrams that the system refuses are lost, as they may be on their way. EACCES: to an address that nothing allows.
+  // Datagrams that the system refuses are lost, as they may be on their way, and so are those to addresses that may
+  // have been forgotten. EACCES: to an address that nothing allows.
   Moved send(SendRing& ring) override;
   Moved receive(ReceiveRing& ring) override;
   void shutdown() override {}
   int descriptor() const override { return socket_.get(); }
-  void allow(const SocketPeer& peer);
+  // The broker has resolved a name to the address.
+  void allow(const SocketPeer& peer) { resolved_.add(peer); }
 
  private:
-  // The most addresses that are remembered, of which the oldest are forgotten.
+  // The most addresses that are remembered of either kind: strangers cannot make those forgotten that the kernel has
+  // named.
   static constexpr std::size_t kPeersMax = 4096;
 
   // 0, EAGAIN, or the error that ends the socket.
@@ -37,8 +39,7 @@ class DatagramEndpoint final : public Endpoint {
 
   const Descriptor socket_;
   int family_ = 0;
-  std::set<SocketPeer> allowed_;
-  std::deque<SocketPeer> in_order_;
+  RecentPeers resolved_{kPeersMax}, heard_{kPeersMax};
   std::vector<std::byte> datagram_;  // fetched, and waiting for room in the ring
   std::uint32_t fetched_ = 0;        // its size
   bool has_fetched_ = false;

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <list>
+#include <map>
+
+#include "server/network/socket_address.h"
+
+namespace remotecl::server {
+
+// Some number of addresses: whoever was not used for the longest time is forgotten for a new one. One thread.
+class RecentPeers {
+ public:
+  explicit RecentPeers(std::size_t most) : most_(most) {}
+
+  void add(const SocketPeer& peer) {
+    if (use(peer)) return;
+    by_use_.push_front(peer);
+    places_.emplace(peer, by_use_.begin());
+    if (places_.size() <= most_) return;
+    places_.erase(by_use_.back());
+    by_use_.pop_back();
+    has_forgotten_ = true;
+  }
+  // Returns whether it is known.
+  bool use(const SocketPeer& peer) {
+    const auto place = places_.find(peer);
+    if (place == places_.end()) return false;
+    by_use_.splice(by_use_.begin(), by_use_, place->second);
+    return true;
+  }
+  // Whether an address that is not known may have been.
+  bool has_forgotten() const { return has_forgotten_; }
+
+ private:
+  const std::size_t most_;
+  std::list<SocketPeer> by_use_;  // the last one first
+  std::map<SocketPeer, std::list<SocketPeer>::iterator> places_;
+  bool has_forgotten_ = false;
+};
+
+}  // namespace remotecl::server
