@@ -44,7 +44,8 @@ class KernelSocket {
   void open_datagrams(Descriptor socket, std::uint16_t port);
   DatagramEndpoint* datagrams() const { return datagrams_; }
   void fail(int error);
-  // Of the network: every wait ends.
+  // The network ends: first every wait of kernels, then the socket.
+  void end_waits() { set(layout::kStopped); }
   void stop();
 
   // What epoll reports on; -1 if there is none.
@@ -61,6 +62,8 @@ class KernelSocket {
   // Whether a closing socket has sent everything, or never will. REQUIRES: move() was called since close(), if phase()
   // is kOpen.
   bool has_drained(Clock::time_point now) const;
+  // Whether the endpoint has yet to take something. REQUIRES: the same.
+  bool has_unsent() const { return phase_ == Phase::kOpen && !cannot_send_ && send_ring_.filled() != 0; }
   // A rate limit has kept the bytes back for so long, which is not the peer's fault.
   void was_kept_back(Clock::duration time) { moved_ += time; }
   // Frees the socket for the next kernel that wants one.

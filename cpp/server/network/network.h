@@ -65,8 +65,8 @@ class Network final : public RefCounted {
   // looks at the rings while one runs, and sleeps until something comes from outside while none does.
   void kernel_begins();
   void kernel_ended();
-  // Ends every wait of kernels with -ECANCELED within a second, those to come too, and closes all sockets. Does not
-  // block.
+  // Ends every wait of kernels with -ECANCELED within a second, those to come too, and closes all sockets; for a second
+  // at most, peers may take what kernels have sent. Does not block; the destructor waits for that second.
   void stop();
   NetworkStats stats() const;
 

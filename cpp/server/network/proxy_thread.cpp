@@ -168,7 +168,10 @@ void ProxyThread::share(Clock::time_point now) {
 
 void ProxyThread::hand_over(ProxyThread& other, const std::vector<SocketTable*>& lanes) {
   for (SocketTable* const table : lanes) table->leave();
-  if (!other.give(lanes)) return;  // the network stops, and so will this thread
+  if (!other.give(lanes)) {  // the network stops, and so will this thread
+    for (SocketTable* const table : lanes) table->join(epoll_.get(), event_);
+    return;
+  }
   std::erase_if(
       lanes_, [&lanes](const Lane& lane) { return std::find(lanes.begin(), lanes.end(), lane.table) != lanes.end(); });
 }
@@ -202,7 +205,26 @@ void ProxyThread::end() {
   }
   take_lanes();
   store_shared(proxy_.group().memory + layout::kStopAt, 1);
+  for (const Lane& lane : lanes_) lane.table->end_waits();
+  send_rest();
   for (const Lane& lane : lanes_) lane.table->stop();
+}
+
+// A kernel may have sent something just before it ended, and its program ends the network at once.
+void ProxyThread::send_rest() {
+  constexpr int kLookMs = 5;
+  const SocketAccount& account = *proxy_.group().hooks.account;
+  const Clock::time_point begin = Clock::now();
+  for (Clock::time_point now = begin; now - begin < kFarewell; now = Clock::now()) {
+    const bool is_limited = account.debt() > std::chrono::nanoseconds::zero();
+    const bool has_worked = work(now, !is_limited);
+    const bool has_unsent =
+        std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.table->has_unsent(); });
+    if (!is_limited && !has_unsent) return;
+    if (has_worked) continue;
+    pollfd ready{epoll_.get(), POLLIN, 0};
+    ::poll(&ready, 1, kLookMs);
+  }
 }
 
 }  // namespace remotecl::server

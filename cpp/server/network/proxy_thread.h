@@ -50,6 +50,8 @@ class ProxyThread {
   static constexpr std::chrono::microseconds kSleepMin{50};
   // A closed socket's patience, and a rate limit, are looked at as often.
   static constexpr std::chrono::milliseconds kTick{100};
+  // How long peers may take what kernels had sent when the network stopped.
+  static constexpr std::chrono::milliseconds kFarewell{1000};
 
   void run();
   // Returns whether there was anything to do.
@@ -62,6 +64,7 @@ class ProxyThread {
   // Sleeps until something comes, or some time that depends on how long nothing has come.
   void sleep(Clock::duration idle, bool is_limited);
   void end() EXCLUDES(mutex_);
+  void send_rest();
 
   Proxy& proxy_;
   const bool is_first_;

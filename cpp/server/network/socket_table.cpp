@@ -106,7 +106,7 @@ bool SocketTable::move_all(Clock::time_point now, bool moves) {
       bytes_sent_ += sent;
       bytes_received_ += received;
     }
-    if (!socket.is_closing() || !socket.has_drained(now)) continue;
+    if (is_ending_ || !socket.is_closing() || !socket.has_drained(now)) continue;
     in_use_[i] = in_use_.back();
     in_use_.pop_back();
     release(socket);
@@ -151,6 +151,7 @@ void SocketTable::begin(std::uint32_t index, std::uint32_t operation) {
     socket.reply(-EBADF);
     return;
   }
+  if (is_ending_) return socket.reply(-ECANCELED);
   in_use_.push_back(index / group_.size());
   ++opened_;
   switch (operation) {
@@ -302,6 +303,17 @@ void SocketTable::release(KernelSocket& socket) {
   if (socket.is_counted) group_.hooks.account->close_socket();
   socket.release();
   --closing_;
+}
+
+// A free one, too: a kernel may be about to take it.
+void SocketTable::end_waits() {
+  is_ending_ = true;
+  for (KernelSocket& socket : sockets_) socket.end_waits();
+}
+
+bool SocketTable::has_unsent() const {
+  return std::any_of(in_use_.begin(), in_use_.end(),
+                     [this](std::uint32_t place) { return sockets_[place].has_unsent(); });
 }
 
 // Those that wait for a listener learn that the network has stopped, not that the listener has gone.

@@ -32,7 +32,10 @@ class SocketTable {
   void handle_event(std::uint64_t socket, std::uint32_t events);
   std::uint32_t lane() const { return lane_; }
   bool has_letters() const { return !inbox_->is_empty(); }
-  // Ends all waits.
+  // Ends all waits of kernels. What they have sent still goes out with work(), but nothing is opened or freed any more.
+  void end_waits();
+  bool has_unsent() const;
+  // Closes all sockets.
   void stop();
 
   bool has_closing() const { return closing_ != 0; }
@@ -87,6 +90,7 @@ class SocketTable {
   std::vector<KernelSocket> sockets_;
   std::vector<std::uint32_t> in_use_;  // places in sockets_
   std::size_t closing_ = 0;
+  bool is_ending_ = false;
   Clock::time_point last_round_ = Clock::now();
   std::uint64_t opened_ = 0, bytes_sent_ = 0, bytes_received_ = 0;
   std::atomic<std::uint64_t> stats_[4]{};

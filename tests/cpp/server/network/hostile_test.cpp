@@ -85,7 +85,8 @@ TEST_F(HostileTest, RandomWordsHarmNothingButTheirSockets) {
   }
   const auto stop = std::chrono::steady_clock::now();
   proxy_.reset();
-  EXPECT_LT(std::chrono::steady_clock::now() - stop, std::chrono::seconds(1));
+  // For a second, peers that read nothing may begin to.
+  EXPECT_LT(std::chrono::steady_clock::now() - stop, std::chrono::seconds(2));
   for (std::size_t i = 0; i < 64; ++i) broker_->close(0);
   for (std::size_t i = memory_.size() - kRest; i < memory_.size(); ++i) EXPECT_EQ(memory_[i], std::byte{0x5a});
   // A helper thread may have one that was still being opened.

@@ -107,5 +107,50 @@ TEST_F(SocketsTest, AListenerWithANameIsReadyWhileItHasConnections) {
   EXPECT_TRUE(soon([&] { return is_pending(0); }));
 }
 
+// The kernel has ended, and the proxy sleeps.
+TEST_F(SocketsTest, WhatWasSentBeforeTheStopArrives) {
+  begin();
+  std::uint16_t port = 0;
+  const Descriptor listener = listen_on_loopback(port);
+  connect(0, port);
+  const Descriptor peer = accept_from(listener);
+  // More than the system takes while nobody reads, and then a ring full.
+  std::size_t sent = 0;
+  const auto piece = pattern(512, 1);
+  const auto has_room = [&] { return sent + 512 - line(0, layout::kSendHead) <= shape_.ring_bytes; };
+  for (auto moved = std::chrono::steady_clock::now();
+       std::chrono::steady_clock::now() - moved < std::chrono::milliseconds(200);) {
+    if (!has_room()) continue;
+    send(0, piece);
+    sent += piece.size();
+    moved = std::chrono::steady_clock::now();
+  }
+  proxy_->kernel_ended();
+  proxy_->stop();
+  ASSERT_TRUE(becomes(0, layout::kStopped)) << "kernels do not wait for peers";
+  EXPECT_EQ(receive_until_end(peer).size(), sent);
+}
+
+TEST_F(SocketsTest, APeerThatTakesNothingDelaysTheEndByASecond) {
+  begin();
+  request(0, layout::kBind, 4, "rcl:name");
+  ASSERT_TRUE(becomes(0, layout::kListening));
+  request(1, layout::kConnect, 0, "rcl:name");
+  ASSERT_TRUE(becomes(1, layout::kConnected));
+  std::size_t sent = 0;
+  const auto piece = pattern(512, 1);
+  while (sent < (256u << 10) + 1024) {
+    if (sent + 512 - line(1, layout::kSendHead) > shape_.ring_bytes) continue;
+    send(1, piece);
+    sent += piece.size();
+  }
+  const auto stop = std::chrono::steady_clock::now();
+  proxy_->stop();
+  ASSERT_TRUE(becomes(0, layout::kStopped));
+  EXPECT_LT(std::chrono::steady_clock::now() - stop, std::chrono::milliseconds(500));
+  proxy_.reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - stop, std::chrono::milliseconds(1500));
+}
+
 }  // namespace
 }  // namespace remotecl::testing
