@@ -5,6 +5,10 @@
 
 namespace remotecl::server {
 
+Ref<Pipe> Pipe::make(const Ref<SocketAccount>& account) {
+  return account->hold_memory(kHeld) ? Ref<Pipe>::adopt(new Pipe(account)) : nullptr;
+}
+
 void Pipe::attach(End end, const Ref<Inbox>& inbox, std::uint64_t socket) {
   MutexLock lock(mutex_);
   listeners_[static_cast<std::size_t>(end)] = {inbox, socket};

@@ -9,6 +9,7 @@
 #include "runtime/base/mutex.h"
 #include "runtime/base/ref_counted.h"
 #include "server/network/inbox.h"
+#include "server/network/socket_account.h"
 #include "server/network/waking_endpoint.h"
 
 namespace remotecl::server {
@@ -18,6 +19,9 @@ namespace remotecl::server {
 class Pipe final : public RefCounted {
  public:
   static constexpr std::size_t kSize = 256u << 10;  // in each direction
+
+  // Null if the account may not hold the memory of another one.
+  static Ref<Pipe> make(const Ref<SocketAccount>& account);
 
   enum class End : std::uint8_t { kConnected, kAccepted };
   // Whom to wake when an end can go on.
@@ -30,6 +34,11 @@ class Pipe final : public RefCounted {
   void close(End end) EXCLUDES(mutex_);
 
  private:
+  static constexpr std::uint64_t kHeld = 2 * kSize + 512;  // the rest estimated
+
+  explicit Pipe(const Ref<SocketAccount>& account) : account_(account) {}
+  ~Pipe() override { account_->free_memory(kHeld); }
+
   // What one end sends and the other receives.
   struct Way {
     std::unique_ptr<std::byte[]> data;  // made when first needed
@@ -48,6 +57,7 @@ class Pipe final : public RefCounted {
   // Not while the lock is held: that of the inbox comes before.
   void wake(End end) EXCLUDES(mutex_);
 
+  const Ref<SocketAccount> account_;
   Mutex mutex_;
   std::array<Way, 2> ways_ GUARDED_BY(mutex_);
   std::array<Listener, 2> listeners_ GUARDED_BY(mutex_);

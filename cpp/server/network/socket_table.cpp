@@ -183,8 +183,8 @@ void SocketTable::open(std::uint32_t index, Opener::What what) {
   const std::uint32_t backlog = std::clamp(socket.words().argument(layout::kFirst), 1u, kBacklogMax);
   const std::optional<SocketAddress> address = address_of(socket);
   if (!address) return socket.fail(EINVAL);
-  if (address->kind == SocketAddress::Kind::kKernel) return open_name(index, what, *address, backlog);
   if (!count(socket)) return socket.fail(EMFILE);
+  if (address->kind == SocketAddress::Kind::kKernel) return open_name(index, what, *address, backlog);
   socket.wait(Phase::kOpening);
   group_.opener.begin({number_of(index), what, *address, static_cast<int>(backlog), inbox_});
 }
@@ -206,7 +206,8 @@ void SocketTable::open_name(std::uint32_t index, Opener::What what, const Socket
     return group_.hooks.remote_names->connect({address.host, number_of(index), inbox_});
   }
   if (!listener) return socket.fail(ECONNREFUSED);
-  const auto pipe = make_ref<Pipe>();
+  const Ref<Pipe> pipe = Pipe::make(group_.hooks.account);
+  if (!pipe) return socket.fail(EMFILE);
   pipe->attach(Pipe::End::kConnected, inbox_, number_of(index));
   if (!listener->offer(std::make_unique<PipeEndpoint>(pipe, Pipe::End::kAccepted))) return socket.fail(ECONNREFUSED);
   socket.open(std::make_unique<PipeEndpoint>(pipe, Pipe::End::kConnected));

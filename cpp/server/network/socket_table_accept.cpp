@@ -94,10 +94,12 @@ void SocketTable::handle(ConnectionGiven& given) {
   if (socket == nullptr || socket->phase() != Phase::kAccepting || socket->is_closing()) return;
   if (given.error != 0) {
     socket->fail(given.error);
+  } else if (!count(*socket)) {
+    socket->fail(EMFILE);
   } else if (given.pipe) {
     given.pipe->attach(inbox_, given.acceptor);
     socket->open(std::move(given.pipe));
-  } else if (!count(*socket) || !watch(given.descriptor.get(), static_cast<std::uint32_t>(given.acceptor))) {
+  } else if (!watch(given.descriptor.get(), static_cast<std::uint32_t>(given.acceptor))) {
     socket->fail(EMFILE);
   } else {
     socket->open(std::make_unique<StreamEndpoint>(std::move(given.descriptor)));

@@ -7,8 +7,8 @@
 
 namespace remotecl::server {
 
-// Counts the sockets of a session's kernels, and what passes through them, against the limits of the session and its
-// user. Any thread.
+// Counts the sockets of a session's kernels, their memory, and what passes through them, against the limits of the
+// session and its user. Any thread.
 class SessionSocketAccount final : public SocketAccount {
  public:
   explicit SessionSocketAccount(const Grant& grant)
@@ -16,6 +16,8 @@ class SessionSocketAccount final : public SocketAccount {
 
   bool open_socket() override;
   void close_socket() override;
+  bool hold_memory(std::uint64_t size) override;
+  void free_memory(std::uint64_t size) override;
   void pay(std::uint64_t bytes) override;
   std::chrono::nanoseconds debt() const override;
 

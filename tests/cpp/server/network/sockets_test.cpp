@@ -7,6 +7,7 @@
 
 #include "server/network/host_sockets.h"
 #include "server/network/open_broker.h"
+#include "server/network/pipe.h"
 #include "server/network/proxy_fixture.h"
 
 namespace remotecl::testing {
@@ -24,6 +25,24 @@ class DebtAccount final : public SocketAccount {
   }
   std::atomic<bool> is_limited{false};
   mutable std::atomic<int> seen{0};
+};
+
+// Has a bound for sockets and one for memory.
+class BoundedAccount final : public SocketAccount {
+ public:
+  bool open_socket() override { return count_up(sockets, 1, sockets_max); }
+  void close_socket() override { --sockets; }
+  bool hold_memory(std::uint64_t size) override { return count_up(memory, size, memory_max); }
+  void free_memory(std::uint64_t size) override { memory -= size; }
+  std::uint64_t sockets_max = 1000, memory_max = 1u << 30;
+  std::atomic<std::uint64_t> sockets{0}, memory{0};
+
+ private:
+  static bool count_up(std::atomic<std::uint64_t>& count, std::uint64_t more, std::uint64_t most) {
+    if ((count += more) <= most) return true;
+    count -= more;
+    return false;
+  }
 };
 
 class SocketsTest : public ProxyTest<OpenBroker> {
@@ -150,6 +169,41 @@ TEST_F(SocketsTest, APeerThatTakesNothingDelaysTheEndByASecond) {
   EXPECT_LT(std::chrono::steady_clock::now() - stop, std::chrono::milliseconds(500));
   proxy_.reset();
   EXPECT_LT(std::chrono::steady_clock::now() - stop, std::chrono::milliseconds(1500));
+}
+
+TEST_F(SocketsTest, ConnectionsOfKernelsCountTheirMemory) {
+  const auto account = make_ref<BoundedAccount>();
+  account->memory_max = 3 * Pipe::kSize;  // one connection's, and not another one's
+  hooks_.account = account;
+  begin();
+  request(0, layout::kBind, 4, "rcl:name");
+  ASSERT_TRUE(becomes(0, layout::kListening));
+  request(1, layout::kConnect, 0, "rcl:name");
+  ASSERT_TRUE(becomes(1, layout::kConnected));
+  EXPECT_GE(account->memory, 2 * Pipe::kSize) << "also if nobody has accepted it";
+  request(2, layout::kConnect, 0, "rcl:name");
+  ASSERT_TRUE(becomes(2, layout::kFailed));
+  EXPECT_EQ(line(2, layout::kError), static_cast<std::uint32_t>(EMFILE));
+  request(1, layout::kClose);
+  request(0, layout::kClose);
+  EXPECT_TRUE(soon([&] { return account->memory == 0; }));
+}
+
+TEST_F(SocketsTest, SocketsWithNamesCountAsOthers) {
+  const auto account = make_ref<BoundedAccount>();
+  account->sockets_max = 2;
+  hooks_.account = account;
+  begin();
+  request(0, layout::kBind, 4, "rcl:name");
+  ASSERT_TRUE(becomes(0, layout::kListening));
+  request(1, layout::kConnect, 0, "rcl:name");
+  ASSERT_TRUE(becomes(1, layout::kConnected));
+  EXPECT_EQ(account->sockets, 2u);
+  request(2, layout::kAccept, layout::handle(0, 1));
+  ASSERT_TRUE(becomes(2, layout::kFailed));
+  EXPECT_EQ(line(2, layout::kError), static_cast<std::uint32_t>(EMFILE));
+  for (std::uint32_t index = 0; index < 3; ++index) request(index, layout::kClose);
+  EXPECT_TRUE(soon([&] { return account->sockets == 0; }));
 }
 
 }  // namespace
