@@ -153,7 +153,8 @@ void KernelSocket::release() {
   datagrams_ = nullptr;
   descriptor_.close();
   listening_.reset();
-  may_read_ = may_write_ = has_hung_up_ = cannot_send_ = wants_shutdown_ = is_closing_ = is_counted = false;
+  may_read_ = may_write_ = has_hung_up_ = cannot_send_ = wants_shutdown_ = is_closing_ = false;
+  is_counted = is_resolving = false;
   phase_ = Phase::kFree;
   words_.publish(layout::kReceiveTail, 0);
   words_.publish(layout::kSendHead, 0);

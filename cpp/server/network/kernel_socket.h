@@ -88,6 +88,8 @@ class KernelSocket {
 
   // Whether it counts in the user's account.
   bool is_counted = false;
+  // Whether the broker looks up where its datagrams go.
+  bool is_resolving = false;
 
  private:
   // How long a closed socket's bytes wait for a peer that takes none.

@@ -215,10 +215,16 @@ void SocketTable::open_name(std::uint32_t index, Opener::What what, const Socket
 
 void SocketTable::resolve(std::uint32_t index) {
   KernelSocket& socket = at(index);
+  // The library waits for each answer. More than one would be a queue that only memory bounds.
+  if (socket.is_resolving) {
+    socket.fail(EPROTO);
+    return socket.reply(-EPROTO);
+  }
   const std::optional<SocketAddress> address = address_of(socket);
   if (!address || address->kind != SocketAddress::Kind::kUdp || socket.datagrams() == nullptr) {
     return socket.reply(-EINVAL);
   }
+  socket.is_resolving = true;
   group_.opener.begin({number_of(index), Opener::What::kResolve, *address, 0, inbox_});
 }
 
@@ -236,6 +242,7 @@ void SocketTable::handle(BrokerAnswer& answer) {
   if (socket == nullptr) return;
   const auto index = static_cast<std::uint32_t>(answer.socket);
   if (answer.what == Opener::What::kResolve) {
+    socket->is_resolving = false;
     if (answer.error == 0 && socket->datagrams() != nullptr) {
       std::uint32_t words[4];
       std::memcpy(words, answer.peer.ip.data(), sizeof words);

@@ -206,5 +206,47 @@ TEST_F(SocketsTest, SocketsWithNamesCountAsOthers) {
   EXPECT_TRUE(soon([&] { return account->sockets == 0; }));
 }
 
+// Looks names up when the test lets it.
+class SlowBroker final : public SocketBroker {
+ public:
+  int connect(const SocketAddress& address) override { return open_->connect(address); }
+  int bind(const SocketAddress& address, int backlog, std::uint16_t& port) override {
+    return open_->bind(address, backlog, port);
+  }
+  int resolve(const SocketAddress&, SocketPeer&) override {
+    ++resolving;
+    may_resolve.wait(false);
+    return 0;
+  }
+  std::atomic<int> resolving{0};
+  std::atomic<bool> may_resolve{false};
+
+ private:
+  const Ref<OpenBroker> open_ = make_ref<OpenBroker>();
+};
+
+class ResolveTest : public ProxyTest<SlowBroker> {};
+
+TEST_F(ResolveTest, ASocketAsksForOneAddressAtATime) {
+  begin();
+  for (std::uint32_t index = 0; index < 2; ++index) {
+    request(index, layout::kBind, 0, "udp:127.0.0.1:0");
+    ASSERT_TRUE(becomes(index, layout::kDatagram));
+  }
+  request(0, layout::kResolve, 0, "udp:any:1");
+  ASSERT_TRUE(soon([&] { return broker_->resolving == 1; }));
+  request(0, layout::kResolve, 0, "udp:any:2");
+  EXPECT_TRUE(becomes(0, layout::kFailed));
+  EXPECT_EQ(line(0, layout::kError), static_cast<std::uint32_t>(EPROTO));
+  request(1, layout::kResolve, 0, "udp:any:3");
+  broker_->may_resolve = true;
+  broker_->may_resolve.notify_all();
+  EXPECT_TRUE(is_answered(1));
+  EXPECT_EQ(line(1, layout::kValue), 0u);
+  request(1, layout::kResolve, 0, "udp:any:4");
+  EXPECT_TRUE(is_answered(1)) << "one after the other";
+  EXPECT_EQ(broker_->resolving, 3);
+}
+
 }  // namespace
 }  // namespace remotecl::testing
