@@ -160,9 +160,8 @@ void KernelSocket::release() {
   words_.publish(layout::kSendHead, 0);
   words_.publish(layout::kError, 0);
   words_.publish(layout::kPort, 0);
-  words_.publish(layout::kState, state_ = 0);
   generation_ = (generation_ + 1) & ~layout::kClosed;
-  words_.publish(layout::kGeneration, generation_);
+  words_.publish_state(state_ = 0, generation_);
 }
 
 }  // namespace remotecl::server

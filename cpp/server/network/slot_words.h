@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -27,6 +29,14 @@ class SlotWords {
   const std::byte* text() const { return area_ + layout::kTextOffset; }
   // The host's, which it only writes.
   void publish(layout::Line at, std::uint32_t value) const { store_shared(line_ + 4ull * at, value); }
+
+  // Both at once: whoever has seen the old generation sees no state of the new one, and the other way round.
+  void publish_state(std::uint32_t state, std::uint32_t generation) const {
+    static_assert(layout::kState % 2 == 0 && layout::kGeneration == layout::kState + 1);
+    static_assert(std::endian::native == std::endian::little);
+    std::atomic_ref(*reinterpret_cast<std::uint64_t*>(line_ + 4ull * layout::kState))
+        .store(std::uint64_t{generation} << 32 | state, std::memory_order_release);
+  }
 
   SendRing send_ring(std::uint32_t size) const { return SendRing(RingBytes(rings_, size)); }
   ReceiveRing receive_ring(std::uint32_t size) const { return ReceiveRing(RingBytes(rings_ + size, size)); }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "server/network/host_sockets.h"
+#include "server/network/kernel_socket.h"
 #include "server/network/open_broker.h"
 #include "server/network/pipe.h"
 #include "server/network/proxy_fixture.h"
@@ -246,6 +247,34 @@ TEST_F(ResolveTest, ASocketAsksForOneAddressAtATime) {
   request(1, layout::kResolve, 0, "udp:any:4");
   EXPECT_TRUE(is_answered(1)) << "one after the other";
   EXPECT_EQ(broker_->resolving, 3);
+}
+
+// A group that still has the handle must not take the line for that of an open socket whose positions are 0.
+TEST(KernelSocketTest, AFreedSocketIsNeverSeenWithItsOldGenerationAndNoState) {
+  const NetworkShape shape{1, 1024};
+  const NetworkLayout layout(shape);
+  std::vector<std::byte> memory(layout.size);
+  KernelSocket socket(SlotWords(memory.data(), shape, layout, 0), shape.ring_bytes);
+  std::byte* const state = memory.data() + layout.lines + 4ull * layout::kState;
+  std::atomic<std::uint32_t> opened{0};
+  std::atomic<bool> is_over{false}, was_seen{false};
+  std::thread kernel([&] {
+    while (!is_over) {
+      const std::uint32_t generation = opened;
+      const auto seen = std::atomic_ref(*reinterpret_cast<std::uint64_t*>(state)).load();
+      if (generation != 0 && seen == std::uint64_t{generation} << 32) was_seen = true;
+    }
+  });
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
+  while (std::chrono::steady_clock::now() < end && !was_seen) {
+    socket.listen(std::make_unique<KernelSocket::Listening>(), 1);
+    opened = socket.generation();
+    socket.close({});
+    socket.release();
+  }
+  is_over = true;
+  kernel.join();
+  EXPECT_FALSE(was_seen);
 }
 
 }  // namespace
