@@ -1,6 +1,7 @@
 #include "server/sockets/local_socket_broker.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -22,6 +23,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kLookUpMax{5000};
 constexpr int kNextAddressMs = 1000;  // how long one of several addresses may take to answer
+constexpr time_t kBacklogMaxS = 5;    // how long a path's listener may have no room for another connection
 
 using For = SocketRules::For;
 
@@ -91,6 +93,17 @@ int connect_to(const NativeAddress& address, SocketAddress::Kind kind) {
   if (kind == SocketAddress::Kind::kTcp) set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
   if (::connect(socket.get(), address.get(), address.size()) != 0 && errno != EINPROGRESS) return -errno;
   return socket.release();
+}
+
+// The same for a path. The system waits for room in the listener's backlog only where the socket may block.
+int connect_to_path(const NativeAddress& address) {
+  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const timeval limit{kBacklogMaxS, 0};
+  if (!socket.valid() || ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0) return -errno;
+  while (::connect(socket.get(), address.get(), address.size()) != 0) {
+    if (errno != EINTR) return errno == EAGAIN ? -ETIMEDOUT : -errno;
+  }
+  return ::fcntl(socket.get(), F_SETFL, O_NONBLOCK) != 0 ? -errno : socket.release();
 }
 
 // Waits for the end of an attempt, for there is another address to try. Returns 0 or a negative errno.
@@ -173,7 +186,7 @@ bool LocalSocketBroker::allows_path(For use, const SocketAddress& address) {
 int LocalSocketBroker::connect(const SocketAddress& address) {
   if (address.kind == SocketAddress::Kind::kUnix) {
     if (!allows_path(For::kConnect, address)) return -EACCES;
-    return connect_to(NativeAddress(address.host), address.kind);
+    return connect_to_path(NativeAddress(address.host));
   }
   int error = 0;
   const std::vector<SocketPeer> found = find(For::kConnect, address, error);

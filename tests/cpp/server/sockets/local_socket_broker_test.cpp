@@ -1,0 +1,71 @@
+// Sockets that the daemon opens for kernels.
+#include "server/sockets/local_socket_broker.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <future>
+#include <vector>
+
+#include "server/network/host_sockets.h"
+
+namespace remotecl::testing {
+namespace {
+
+using namespace server;
+
+Limits open_limits(const std::string& rule) {
+  Limits limits;
+  limits.kernel_connect = SocketRules(SocketRules::For::kConnect, {rule});
+  limits.kernel_bind = SocketRules(SocketRules::For::kBind, {rule});
+  return limits;
+}
+
+// A listener of this machine whose backlog is full.
+class FullBacklogTest : public ::testing::Test {
+ protected:
+  FullBacklogTest() : listener_(listen_on_path(path_)) {
+    ::listen(listener_.get(), 0);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, path_.c_str(), sizeof address.sun_path - 1);
+    while (true) {
+      Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+      if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) break;
+      waiting_.push_back(std::move(socket));
+    }
+    EXPECT_EQ(errno, EAGAIN);
+  }
+  ~FullBacklogTest() override { ::unlink(path_.c_str()); }
+
+  const std::string path_ = ::testing::TempDir() + "rcl-backlog-" + std::to_string(::getpid()) + ".sock";
+  const Descriptor listener_;
+  std::vector<Descriptor> waiting_;
+  const Ref<LocalSocketBroker> broker_ =
+      make_ref<LocalSocketBroker>(SocketPermissions(open_limits("unix:" + path_), Limits{}), 1, "user");
+  const SocketAddress address_{SocketAddress::Kind::kUnix, path_, 0};
+};
+
+TEST_F(FullBacklogTest, AKernelWaitsForRoom) {
+  std::future<int> socket = std::async(std::launch::async, [this] { return broker_->connect(address_); });
+  EXPECT_EQ(socket.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  for (std::size_t i = 0; i < waiting_.size(); ++i) accept_from(listener_);
+  const Descriptor connected(socket.get());
+  ASSERT_TRUE(connected.valid());
+  EXPECT_NE(::fcntl(connected.get(), F_GETFL) & O_NONBLOCK, 0);
+  EXPECT_NE(::fcntl(connected.get(), F_GETFD) & FD_CLOEXEC, 0);
+  send_all(connected, "x", 1);
+  char byte = 0;
+  EXPECT_EQ(receive_all(accept_from(listener_), &byte, 1), 1u);
+}
+
+TEST_F(FullBacklogTest, WhoeverFindsNoRoomIsTold) { EXPECT_EQ(broker_->connect(address_), -ETIMEDOUT); }
+
+}  // namespace
+}  // namespace remotecl::testing
