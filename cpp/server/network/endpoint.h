@@ -24,6 +24,8 @@ class Endpoint {
   virtual Moved receive(ReceiveRing& ring) = 0;
   // Nothing will be sent any more.
   virtual void shutdown() = 0;
+  // A positive errno if the machine at the other end seems to have vanished. Asked from time to time.
+  virtual int loss() const { return 0; }
   // What epoll reports on; -1 if it is no socket of this machine.
   virtual int descriptor() const { return -1; }
 };

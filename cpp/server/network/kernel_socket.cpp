@@ -136,6 +136,11 @@ std::uint32_t KernelSocket::receive() {
   return moved.bytes;
 }
 
+void KernelSocket::look_for_peer() {
+  const int error = phase_ == Phase::kOpen ? endpoint_->loss() : 0;
+  if (error != 0) fail(error);
+}
+
 void KernelSocket::close(Clock::time_point now) {
   is_closing_ = true;
   moved_ = now;

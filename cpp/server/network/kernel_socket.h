@@ -57,6 +57,8 @@ class KernelSocket {
   };
   // Moves what can be moved. REQUIRES: phase() is kOpen.
   Bytes move(Clock::time_point now);
+  // Fails it if its peer's machine has vanished.
+  void look_for_peer();
   void shutdown() { wants_shutdown_ = true; }
   void close(Clock::time_point now);
   // Whether a closing socket has sent everything, or never will. REQUIRES: move() was called since close(), if phase()

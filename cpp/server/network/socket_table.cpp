@@ -18,6 +18,7 @@ namespace {
 using Phase = KernelSocket::Phase;
 
 constexpr std::uint32_t kBacklogMax = 4096;
+constexpr std::chrono::seconds kPeerInterval{1};
 
 // Why a connection could not be made, or 0.
 int pending_error(const Descriptor& socket) {
@@ -69,6 +70,7 @@ bool SocketTable::work(Clock::time_point now, bool moves) {
     worked = true;
   }
   worked |= look_at_requests(now);
+  look_for_peers(now);
   worked |= move_all(now, moves);
   if (worked) publish_stats();
   return worked;
@@ -88,6 +90,13 @@ bool SocketTable::look_at_requests(Clock::time_point now) {
     index += group_.size();
   }
   return worked;
+}
+
+// The system reports what is certain; this is only long unanswered.
+void SocketTable::look_for_peers(Clock::time_point now) {
+  if (now - looked_for_peers_ < kPeerInterval) return;
+  looked_for_peers_ = now;
+  for (const std::uint32_t place : in_use_) sockets_[place].look_for_peer();
 }
 
 bool SocketTable::move_all(Clock::time_point now, bool moves) {

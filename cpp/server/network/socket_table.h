@@ -55,6 +55,7 @@ class SocketTable {
   KernelSocket* find(std::uint64_t number);
   bool look_at_requests(Clock::time_point now);
   bool move_all(Clock::time_point now, bool moves);
+  void look_for_peers(Clock::time_point now);
   void publish_stats();
 
   void take_request(std::uint32_t index, std::uint32_t request, Clock::time_point now);
@@ -91,7 +92,7 @@ class SocketTable {
   std::vector<std::uint32_t> in_use_;  // places in sockets_
   std::size_t closing_ = 0;
   bool is_ending_ = false;
-  Clock::time_point last_round_ = Clock::now();
+  Clock::time_point last_round_ = Clock::now(), looked_for_peers_ = last_round_;
   std::uint64_t opened_ = 0, bytes_sent_ = 0, bytes_received_ = 0;
   std::atomic<std::uint64_t> stats_[4]{};
 };

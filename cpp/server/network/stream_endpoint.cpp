@@ -10,11 +10,23 @@
 namespace remotecl::server {
 namespace {
 
+int get(const Descriptor& socket, int level, int name) {
+  int value = 0;
+  socklen_t size = sizeof value;
+  return ::getsockopt(socket.get(), level, name, &value, &size) == 0 ? value : 0;
+}
+
+std::chrono::seconds silence_max(const Descriptor& socket) {
+  if (get(socket, SOL_SOCKET, SO_KEEPALIVE) == 0) return {};
+  return std::chrono::seconds(get(socket, IPPROTO_TCP, TCP_KEEPIDLE) +
+                              get(socket, IPPROTO_TCP, TCP_KEEPCNT) * get(socket, IPPROTO_TCP, TCP_KEEPINTVL));
+}
+
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
 }  // namespace
 
-StreamEndpoint::StreamEndpoint(Descriptor socket) : socket_(std::move(socket)) {
+StreamEndpoint::StreamEndpoint(Descriptor socket) : socket_(std::move(socket)), silence_max_(silence_max(socket_)) {
   // Fails for a Unix-domain socket, which does not delay.
   const int on = 1;
   ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -68,6 +80,16 @@ Moved StreamEndpoint::receive(ReceiveRing& ring) {
     }
   }
   return moved;
+}
+
+int StreamEndpoint::loss() const {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (silence_max_.count() == 0 || ::getsockopt(socket_.get(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;
+  // What was sent again, or asked of a peer without room, was not answered.
+  const bool is_unanswered = info.tcpi_retransmits > 1 || info.tcpi_probes > 1;
+  const std::chrono::milliseconds silence(info.tcpi_last_ack_recv);
+  return is_unanswered && silence > silence_max_ ? ETIMEDOUT : 0;
 }
 
 void StreamEndpoint::shutdown() { ::shutdown(socket_.get(), SHUT_WR); }

@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "runtime/transport/connection.h"
+#include "runtime/transport/tcp/dead_peer_detector.h"
 #include "runtime/transport/tcp/resolver.h"
 #include "server/util/descriptor.h"
 
@@ -86,11 +87,22 @@ void set(const Descriptor& socket, int level, int name, int value) {
   ::setsockopt(socket.get(), level, name, &value, sizeof value);
 }
 
+// Of a TCP socket, or of a listener for those that it accepts. Kernels learn within six heartbeats that the machine at
+// the other end has vanished; the proxy looks for what keepalive does not see (StreamEndpoint).
+void set_options(const Descriptor& socket) {
+  const int heartbeat_s = static_cast<int>(heartbeat_interval().count());
+  set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+  set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(socket, IPPROTO_TCP, TCP_KEEPIDLE, 3 * heartbeat_s);
+  set(socket, IPPROTO_TCP, TCP_KEEPINTVL, heartbeat_s);
+  set(socket, IPPROTO_TCP, TCP_KEEPCNT, 3);
+}
+
 // A socket that is connected or connecting, or a negative errno.
 int connect_to(const NativeAddress& address, SocketAddress::Kind kind) {
   Descriptor socket = make_socket(address, kind);
   if (!socket.valid()) return -errno;
-  if (kind == SocketAddress::Kind::kTcp) set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+  if (kind == SocketAddress::Kind::kTcp) set_options(socket);
   if (::connect(socket.get(), address.get(), address.size()) != 0 && errno != EINPROGRESS) return -errno;
   return socket.release();
 }
@@ -121,7 +133,7 @@ int bind_to(const NativeAddress& address, SocketAddress::Kind kind, int backlog)
   if (address.family() == AF_INET6) set(socket, IPPROTO_IPV6, IPV6_V6ONLY, 1);
   if (kind == SocketAddress::Kind::kTcp) {
     set(socket, SOL_SOCKET, SO_REUSEADDR, 1);
-    set(socket, IPPROTO_TCP, TCP_NODELAY, 1);  // of those that it accepts
+    set_options(socket);
   }
   if (::bind(socket.get(), address.get(), address.size()) != 0) return -errno;
   const bool listens = kind != SocketAddress::Kind::kUdp;
