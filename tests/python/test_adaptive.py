@@ -276,9 +276,10 @@ class Slowly:
 
         def run(number):
             self.frames += 1
-            if self.error is not None:
-                raise self.error
+            error = self.error
             time.sleep(self.seconds)
+            if error is not None:
+                raise error
             return number
 
         return run
@@ -354,6 +355,18 @@ def test_errors_of_opencl_make_a_new_context_and_others_are_the_callers(slowly, 
         slowly.error = KeyError("the caller's mistake")
         with pytest.raises(KeyError, match="the caller's mistake"):
             adaptive.run(6)
+
+
+def test_an_error_in_a_frame_that_is_late_is_raised_by_the_next_call(slowly, connection):
+    with start(slowly, connection) as adaptive:
+        run_until(adaptive, "remote")
+        slowly.seconds, slowly.error = 0.5, KeyError("the caller's mistake")
+        assert adaptive.run(1).side == "local"
+        assert adaptive._attempt.done.wait(WITHIN_S)
+        slowly.seconds, slowly.error = 0.0, None
+        with pytest.raises(KeyError, match="the caller's mistake"):
+            adaptive.run(2)
+        assert adaptive.run(3).result == 3
 
 
 def test_the_local_side_may_do_something_else(slowly, connection):

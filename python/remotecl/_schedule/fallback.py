@@ -109,8 +109,8 @@ class Adaptive(Stoppable, Generic[Frame, Result]):
 
         Raises:
             RuntimeError: the object was stopped.
-            Exception: what the local side's function raises; and what that of the remote side raises, unless it is an
-                error of OpenCL or remotecl.
+            Exception: what the local side's function raises; and what that of the remote side raises, for this frame or
+                an earlier one, unless it is an error of OpenCL or remotecl.
         """
         if not self._stop.alive:
             raise RuntimeError("adaptive.run() after stop(): make another one with remotecl.adaptive()")
@@ -135,8 +135,13 @@ class Adaptive(Stoppable, Generic[Frame, Result]):
 
     def _attempt_in_time(self, frame: Frame) -> Attempt[Result] | None:
         """The frame as the server has run it, or None if the local side must."""
-        if self._attempt is not None and not self._attempt.done.is_set():
+        late = self._attempt
+        if late is not None and not late.done.is_set():
             self._miss("the server is still busy with an earlier one")
+            return None
+        if late is not None and late.error is not None:
+            self._attempt = None
+            self._fail(late.error)
             return None
         attempt = self._attempt = self._remote.begin(frame)
         if not attempt.done.wait(self._deadline_s):
