@@ -69,7 +69,21 @@ struct ResumableOverStriped : EndsWithTimeout {
     return {Resumable::end(std::move(pair.near)), Resumable::end(std::move(pair.far))};
   }
 };
+struct ResumableOverTls : EndsWithTimeout {
+  static Pair make() {
+    TlsPair pair = make_tls_pair();
+    return {Resumable::end(std::move(pair.near)), Resumable::end(std::move(pair.far))};
+  }
+};
+struct ResumableOverSharedMemory : EndsWithTimeout {
+  static Pair make() {
+    auto [near, far] = make_memory_pair();
+    return {Resumable::end(std::move(near)), Resumable::end(std::move(far))};
+  }
+};
 
 using All = ::testing::Types<Tcp, Loopback, SharedMemory, Tls, Striped, Resumable, ResumableOverStriped>;
+// Streams over what else carries them.
+using OtherCarriers = ::testing::Types<ResumableOverTls, ResumableOverSharedMemory>;
 
 }  // namespace remotecl::kinds

@@ -6,6 +6,7 @@ namespace remotecl {
 namespace {
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Kinds, ConnectionTest, kinds::All);
+INSTANTIATE_TYPED_TEST_SUITE_P(OtherCarriers, ConnectionTest, kinds::OtherCarriers);
 
 TEST(TcpListener, CloseEndsAccept) {
   tcp::Listener listener({"127.0.0.1", 0});
