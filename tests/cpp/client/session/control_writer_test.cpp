@@ -2,81 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include <condition_variable>
-#include <mutex>
+#include <cstring>
 #include <thread>
+#include <vector>
 
+#include "fakes/wire/fault_connection.h"
 #include "runtime/protocol/messages.h"
 
 namespace remotecl {
 namespace {
 
-using namespace std::chrono_literals;
-
-// Keeps what is written, as much as there is room for.
-class Sink final : public Connection {
- public:
-  using Connection::write;
-
-  std::size_t read_some(MutableBytes) override { return 0; }
-  std::ptrdiff_t try_read_some(MutableBytes) override { return -1; }
-  bool write(iovec* parts, int count) override {
-    std::unique_lock lock(mutex_);
-    for (int i = 0; i < count; ++i) {
-      changed_.wait(lock, [&] { return room_ >= parts[i].iov_len || is_broken_; });
-      if (is_broken_) return false;
-      room_ -= parts[i].iov_len;
-      taken_ += parts[i].iov_len;
-    }
-    ++writes_;
-    changed_.notify_all();
-    return true;
-  }
-  std::ptrdiff_t try_write(Bytes from) override {
-    const std::lock_guard lock(mutex_);
-    if (is_broken_) return -1;
-    const std::size_t count = std::min(room_, from.size());
-    room_ -= count;
-    taken_ += count;
-    ++writes_;
-    changed_.notify_all();
-    return static_cast<std::ptrdiff_t>(count);
-  }
-  int wait_handle() const override { return -1; }
-  void set_read_timeout(std::chrono::milliseconds) override {}
-  void shutdown() override {
-    const std::lock_guard lock(mutex_);
-    is_broken_ = true;
-    changed_.notify_all();
-  }
-
-  void set_room(std::size_t room) {
-    const std::lock_guard lock(mutex_);
-    room_ = room;
-    changed_.notify_all();
-  }
-  std::size_t taken() const {
-    const std::lock_guard lock(mutex_);
-    return taken_;
-  }
-  int writes() const {
-    const std::lock_guard lock(mutex_);
-    return writes_;
-  }
-  // Whether so many bytes come, sooner or later.
-  bool takes(std::size_t size) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, 10s, [&] { return taken_ >= size; });
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::size_t room_ = ~std::size_t{0} >> 1;
-  std::size_t taken_ = 0;
-  int writes_ = 0;
-  bool is_broken_ = false;
-};
+using testing::FaultConnection;
 
 constexpr Ping kMessage{1};
 const std::size_t kSize = kMessageHeaderSize + wire::encoded_size(kMessage);
@@ -101,38 +37,38 @@ class ControlWriterTest : public ::testing::Test {
     }
   }
 
-  const std::shared_ptr<Sink> sink_ = std::make_shared<Sink>();
+  const std::shared_ptr<FaultConnection> sink_ = std::make_shared<FaultConnection>();
   const std::shared_ptr<ControlWriter> writer_ = std::make_shared<ControlWriter>(sink_);
 };
 
 TEST_F(ControlWriterTest, FirstCommandGoesAtOnce) {
   enqueue();
-  EXPECT_EQ(sink_->taken(), kSize);
+  EXPECT_EQ(sink_->written(), kSize);
 }
 
 TEST_F(ControlWriterTest, LaterOnesGoByThemselves) {
   for (int i = 0; i < 10; ++i) enqueue();
-  EXPECT_TRUE(sink_->takes(10 * kSize));
+  EXPECT_TRUE(sink_->comes_to(10 * kSize));
   EXPECT_LT(sink_->writes(), 10);
 }
 
 TEST_F(ControlWriterTest, MessagesThatNothingFollowsGoByThemselves) {
   writer_->send(kMessage);
-  EXPECT_TRUE(sink_->takes(kSize));
+  EXPECT_TRUE(sink_->comes_to(kSize));
 }
 
 TEST_F(ControlWriterTest, AppendedMessagesWaitForACommand) {
   writer_->append(kMessage);
-  EXPECT_EQ(sink_->taken(), 0);
+  EXPECT_EQ(sink_->written(), 0);
   enqueue();
-  EXPECT_EQ(sink_->taken(), 2 * kSize);
+  EXPECT_EQ(sink_->written(), 2 * kSize);
 }
 
 TEST_F(ControlWriterTest, WhoeverWaitsOnAnotherServerSubmits) {
   wait_promptly(20);  // so that commands gather
   enqueue();
   Submitter::instance().submit_all();
-  EXPECT_TRUE(sink_->takes(21 * kSize));
+  EXPECT_TRUE(sink_->comes_to(21 * kSize));
 }
 
 // A wait each time right after a command makes one write of what was two.
@@ -150,21 +86,21 @@ TEST_F(ControlWriterTest, PromptWaitsCostOneWrite) {
 TEST_F(ControlWriterTest, CommandAfterPromptWaitsGoesByItself) {
   wait_promptly(20);
   enqueue();
-  EXPECT_TRUE(sink_->takes(21 * kSize));
+  EXPECT_TRUE(sink_->comes_to(21 * kSize));
 }
 
 TEST_F(ControlWriterTest, FullSocketIsTriedAgain) {
   sink_->set_room(kSize / 2);
   enqueue();
   enqueue();
-  EXPECT_EQ(sink_->taken(), kSize / 2);
+  EXPECT_EQ(sink_->written(), kSize / 2);
   sink_->set_room(10 * kSize);
-  EXPECT_TRUE(sink_->takes(2 * kSize));
+  EXPECT_TRUE(sink_->comes_to(2 * kSize));
 }
 
 // A writer that the Submitter does not know shows what flush() itself does.
 TEST_F(ControlWriterTest, FlushSendsTheRestAndWhatCameSince) {
-  const auto sink = std::make_shared<Sink>();
+  const auto sink = std::make_shared<FaultConnection>();
   ControlWriter writer(sink);
   sink->set_room(kSize / 2);
   writer.append(kMessage);
@@ -172,7 +108,7 @@ TEST_F(ControlWriterTest, FlushSendsTheRestAndWhatCameSince) {
   for (int i = 0; i < 3; ++i) writer.append(kMessage);
   sink->set_room(10 * kSize);
   writer.flush();
-  EXPECT_EQ(sink->taken(), 4 * kSize);
+  EXPECT_EQ(sink->written(), 4 * kSize);
 }
 
 TEST_F(ControlWriterTest, FullSocketHoldsUpNobodyButWhoeverSubmitsTooMuch) {
@@ -182,15 +118,15 @@ TEST_F(ControlWriterTest, FullSocketHoldsUpNobodyButWhoeverSubmitsTooMuch) {
   std::thread flood([&] {
     for (int i = 0; i < 100'000; ++i, ++sent) enqueue();
   });
-  const auto other_sink = std::make_shared<Sink>();
+  const auto other_sink = std::make_shared<FaultConnection>();
   ControlWriter other(other_sink);
   other.append(kMessage);
   other.submit();
-  EXPECT_EQ(other_sink->taken(), kSize);
-  sink_->set_room(~std::size_t{0} >> 1);
+  EXPECT_EQ(other_sink->written(), kSize);
+  sink_->set_room(FaultConnection::kUnlimited);
   flood.join();
   writer_->flush();
-  EXPECT_TRUE(sink_->takes(sent * kSize));
+  EXPECT_TRUE(sink_->comes_to(sent * kSize));
 }
 
 TEST_F(ControlWriterTest, BrokenConnectionIsShutDown) {
@@ -198,7 +134,7 @@ TEST_F(ControlWriterTest, BrokenConnectionIsShutDown) {
   enqueue();
   for (int i = 0; i < 100'000; ++i) enqueue();  // must not wait for anything
   writer_->flush();
-  EXPECT_EQ(sink_->taken(), 0);
+  EXPECT_EQ(sink_->written(), 0);
 }
 
 // What one thread appends while another one writes is written, too.
@@ -214,8 +150,51 @@ TEST_F(ControlWriterTest, ThreadsShareIt) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_TRUE(sink_->takes(kThreads * kEach * kSize));
+  EXPECT_TRUE(sink_->comes_to(kThreads * kEach * kSize));
   EXPECT_EQ(writer_->messages(), kThreads * kEach);
+}
+
+// A link that takes anything from one byte to a few messages, late, and now and then has no room.
+TEST_F(ControlWriterTest, ShortAndLateWritesLoseAndDoubleNothing) {
+  using namespace std::chrono_literals;
+  constexpr std::uint64_t kMessages = 300;
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const auto sink = std::make_shared<FaultConnection>(
+        FaultConnection::Faults{.room = 3 * kSize, .piece_max = 2 * kSize, .delay_max = 20us, .seed = seed});
+    const auto writer = std::make_shared<ControlWriter>(sink);
+    Submitter::instance().add(writer);
+    for (std::uint64_t i = 0; i < kMessages; ++i) {
+      writer->append(Ping{static_cast<Token>(i)});
+      writer->submit();
+      if (i % 7 == seed) sink->set_room(2 * kSize + seed);
+    }
+    sink->set_room(FaultConnection::kUnlimited);
+    writer->flush();
+    EXPECT_TRUE(sink->comes_to(kMessages * kSize)) << seed;
+    Submitter::instance().remove(*writer);
+    std::vector<std::byte> got(kMessages * kSize + 1);
+    ASSERT_EQ(sink->take(got), kMessages * kSize) << seed;
+    for (std::uint64_t i = 0; i < kMessages; ++i) {
+      Ping message{};
+      Decoder decoder(Bytes(got).subspan(i * kSize + kMessageHeaderSize, kSize - kMessageHeaderSize));
+      ASSERT_TRUE(decoder.read(message)) << seed;
+      ASSERT_EQ(message.token, i) << seed;
+    }
+  }
+}
+
+TEST_F(ControlWriterTest, ABreakInAMessageHoldsUpNobody) {
+  for (std::size_t at = 1; at < 2 * kSize; at += 3) {
+    const auto sink = std::make_shared<FaultConnection>(FaultConnection::Faults{.breaks_after = at});
+    ControlWriter writer(sink);
+    for (int i = 0; i < 1000; ++i) {
+      writer.append(kMessage);
+      writer.submit();
+    }
+    writer.flush();
+    EXPECT_EQ(sink->written(), at);
+    EXPECT_TRUE(sink->is_broken());
+  }
 }
 
 }  // namespace

@@ -2,9 +2,8 @@
 #include "server/peer/link_pipes.h"
 
 #include <cerrno>
-#include <mutex>
-#include <thread>
 
+#include "fakes/wire/fault_connection.h"
 #include "runtime/protocol/message_buffer.h"
 #include "server/network/letter.h"
 #include "server/network/pipe_listener.h"
@@ -15,44 +14,6 @@ namespace remotecl::testing {
 namespace {
 
 using namespace server;
-
-// Keeps what is written, while it is open.
-class Wire final : public Connection {
- public:
-  std::size_t read_some(MutableBytes) override { return 0; }
-  std::ptrdiff_t try_read_some(MutableBytes) override { return -1; }
-  bool write(iovec*, int) override { return false; }
-  std::ptrdiff_t try_write(Bytes from) override {
-    const std::lock_guard lock(mutex_);
-    if (!is_open_) return 0;
-    kept_.append(from);
-    return static_cast<std::ptrdiff_t>(from.size());
-  }
-  int wait_handle() const override { return -1; }
-  void await_writable(std::chrono::milliseconds) override { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
-  void set_read_timeout(std::chrono::milliseconds) override {}
-  void shutdown() override {}
-
-  void open(bool is_open) {
-    const std::lock_guard lock(mutex_);
-    is_open_ = is_open;
-  }
-  void take(MessageBuffer& buffer) {
-    const std::lock_guard lock(mutex_);
-    while (!kept_.empty()) {
-      const MutableBytes space = buffer.space();
-      const std::size_t count = std::min(space.size(), kept_.size());
-      std::memcpy(space.data(), kept_.bytes().data(), count);
-      buffer.commit(count);
-      kept_.consume(count);
-    }
-  }
-
- private:
-  std::mutex mutex_;
-  bool is_open_ = true;
-  ByteBuffer kept_;
-};
 
 // A kernel's socket, in memory.
 class Socket {
@@ -109,7 +70,7 @@ class LinkPipesTest : public ::testing::Test {
 
     Ref<Counters> used;
     Ref<SessionCounters> counters;
-    Wire wire;
+    FaultConnection wire;
     Outbox outbox{wire, counters};
     Ref<KernelNames> names = make_ref<KernelNames>();
     Ref<LinkPipes> pipes = make_ref<LinkPipes>(outbox, names, counters);
@@ -120,7 +81,7 @@ class LinkPipesTest : public ::testing::Test {
   // Carries what `from` has sent to the other side.
   void carry(Side& from) {
     LinkPipes& to = &from == &near_ ? *far_.pipes : *near_.pipes;
-    from.wire.take(from.buffer);
+    while (const std::size_t count = from.wire.take(from.buffer.space())) from.buffer.commit(count);
     std::uint16_t code = 0;
     Bytes payload;
     while (from.buffer.next(code, payload) == MessageBuffer::Next::kMessage) {
@@ -314,14 +275,14 @@ TEST_F(LinkPipesTest, ALostLinkEndsAllThatItCarries) {
 TEST_F(LinkPipesTest, ALinkThatIsNotReadSlowsItsSenders) {
   std::vector<Pair> pairs;
   for (int i = 0; i < 16; ++i) pairs.push_back(connect());
-  near_.wire.open(false);
+  near_.wire.set_room(0);
   std::uint64_t taken = 0;
   for (Pair& pair : pairs) taken += pair.near.send(kWindow);
   EXPECT_LT(taken, 8u * kWindow) << "the rest stays in the kernels' rings";
   EXPECT_TRUE(pairs.back().near.moved().is_blocked);
   Inbox::Contents contents;
   near_.inbox->take(contents);
-  near_.wire.open(true);
+  near_.wire.set_room(FaultConnection::kUnlimited);
   // They are told, each over its own inbox, which is not attached here: so the last one just tries.
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (pairs.back().near.go_on() == 0 && std::chrono::steady_clock::now() < end) {
