@@ -47,14 +47,16 @@ class FakeDriverTest : public ::testing::Test {
   }
 };
 
-inline int run_with_two_fake_daemons(int argc, char** argv) {
+inline int run_with_fake_daemons(int count, int argc, char** argv) {
   ::setenv("REMOTECL_LOG", "off", 1);
   ::testing::InitGoogleTest(&argc, argv);
   command_driver("");
   const std::vector<std::string> environment{"OCL_ICD_VENDORS=" REMOTECL_FAKE_DRIVER, "OCL_ICD_PLATFORM_SORT=none",
                                              "REMOTECL_FAKE_DRIVER=@" REMOTECL_FAKE_DRIVER_WORDS};
-  ::testing::AddGlobalTestEnvironment(new Environment(2, environment));
+  ::testing::AddGlobalTestEnvironment(new Environment(count, environment));
   return RUN_ALL_TESTS();
 }
+
+inline int run_with_two_fake_daemons(int argc, char** argv) { return run_with_fake_daemons(2, argc, argv); }
 
 }  // namespace remotecl::testing

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/client/commands/command_plan.h"
+#include "runtime/client/session/loss_state.h"
 
 namespace remotecl {
 namespace {
@@ -34,6 +35,7 @@ AutomaticQueue::AutomaticQueue(CommandQueue& whole)
       context_places_(Placement::instance().add_devices(whole.context().devices())),
       members_(whole.device().members().size()),
       last_(members_.size()),
+      losses_(LossState::count()),
       home_(members_.size()) {
   Placement::instance().watch(tasks_);
 }
@@ -137,7 +139,23 @@ std::vector<Ref<CommandQueue>> AutomaticQueue::all_of(std::span<Device* const> d
   std::vector<Ref<CommandQueue>> queues;
   for (const Device* device : devices) queues.emplace_back(&member(place_of(*device)));
   last_ = place_of(*devices.front());
+  is_last_after_all_ = false;  // the division may fail before its end
   return queues;
+}
+
+void AutomaticQueue::look_for_losses() {
+  const std::uint64_t losses = LossState::count();
+  if (std::exchange(losses_, losses) != losses) is_last_after_all_ = false;
+}
+
+std::vector<Ref<Event>> AutomaticQueue::before(std::size_t place) {
+  look_for_losses();
+  if (!is_last_after_all_) return mark_all();
+  if (last_ == place || last_ >= members_.size()) return {};
+  CommandQueue& last = member(last_);
+  if (last.ended_sequence() >= last.last_sequence() && last.pending_reads().none()) return {};
+  Ref<Event> marker = add_point(last, false, CL_COMMAND_MARKER, {});
+  return marker ? std::vector<Ref<Event>>{std::move(marker)} : mark_all();  // the server was lost just now
 }
 
 Ref<Event> AutomaticQueue::add_points(bool is_barrier, cl_command_type type, WaitList wait) {
@@ -213,26 +231,24 @@ cl_int AutomaticTurn::choose_for(Kernel& kernel, double size) {
   placed_ = Placement::instance().place(queue_.tasks_,
                                         {kernel, size, queue_.devices(), queue_.inputs_, waits_, in_order, told});
   if (placed_.device == nullptr) return CL_DEVICE_NOT_AVAILABLE;
-  queue_.home_ = queue_.place_of(*placed_.device);
-  return choose(queue_.home_);
+  return choose(queue_.place_of(*placed_.device));
 }
 
 cl_int AutomaticTurn::choose(std::size_t place) {
   if (place >= queue_.members_.size()) return CL_DEVICE_NOT_AVAILABLE;
   member_ = Ref<CommandQueue>(&queue_.member(place));
-  const std::size_t last = std::exchange(queue_.last_, place);
-  if (!queue_.whole_.in_order() || last == place || last >= queue_.members_.size()) return CL_SUCCESS;
-  CommandQueue& before = queue_.member(last);
-  const bool has_ended = before.ended_sequence() >= before.last_sequence() && before.pending_reads().none();
-  if (has_ended || before.session().lost()) return CL_SUCCESS;
-  // If its server was lost just now, nothing runs there that could be waited for.
-  before_ = add_point(before, false, CL_COMMAND_MARKER, {});
-  if (before_) waits_.push_back(before_.get());
+  place_ = place;
+  if (!queue_.whole_.in_order()) return CL_SUCCESS;
+  before_ = queue_.before(place);
+  for (const Ref<Event>& event : before_) waits_.push_back(event.get());
   return CL_SUCCESS;
 }
 
 void AutomaticTurn::sent(std::uint64_t sequence, Event* event) {
+  queue_.last_ = place_;
+  queue_.is_last_after_all_ = true;
   if (placed_.ticket == 0) return;
+  queue_.home_ = place_;
   Placement::instance().sent(queue_.tasks_, placed_, *kernel_, *member_, sequence, event);
   placed_.ticket = 0;
 }

@@ -11,8 +11,8 @@
 namespace remotecl {
 
 // What a queue on the automatic device consists of: a queue on each member that has had a command, made at first use.
-// An in-order queue keeps its order: a command on another member than the one before waits for a marker there. Any
-// thread.
+// An in-order queue keeps its order: a command on another member than the one before waits for a marker there, and for
+// markers on all of them where the one before does not stand for all. Any thread.
 //
 // Lock order: before the context's memory_mutex and the placement's.
 class AutomaticQueue final : public MemberQueues {
@@ -52,6 +52,10 @@ class AutomaticQueue final : public MemberQueues {
   std::size_t home() REQUIRES(mutex_);
   // What all earlier commands end with.
   std::vector<Ref<Event>> mark_all() REQUIRES(mutex_);
+  // In an in-order queue, what a command of this member waits for besides the member's own commands.
+  std::vector<Ref<Event>> before(std::size_t place) REQUIRES(mutex_);
+  // Makes the order of earlier commands unknown if a server was lost: what waited for that server waits no more.
+  void look_for_losses() REQUIRES(mutex_);
   // See enqueue_point(). Null if no member is there.
   Ref<Event> add_points(bool is_barrier, cl_command_type type, WaitList wait) REQUIRES(mutex_);
 
@@ -60,6 +64,8 @@ class AutomaticQueue final : public MemberQueues {
   Mutex mutex_;
   std::vector<Member> members_ GUARDED_BY(mutex_);      // by position among the device's members
   std::size_t last_ GUARDED_BY(mutex_);                 // the member that has had the last command
+  bool is_last_after_all_ GUARDED_BY(mutex_) = true;    // it ends after all earlier ones, whatever member they have
+  std::uint64_t losses_ GUARDED_BY(mutex_) = 0;         // of servers, when that was looked at
   std::size_t home_ GUARDED_BY(mutex_);                 // the member that has had the last kernel
   std::vector<Ref<Event>> barrier_ GUARDED_BY(mutex_);  // what commands of new members wait for
   GatheredInputs inputs_ GUARDED_BY(mutex_);
@@ -94,7 +100,7 @@ class AutomaticTurn {
   // With what keeps the order.
   WaitList wait() const { return waits_; }
   std::uint64_t sample() const { return placed_.sample; }
-  // The command was sent.
+  // The command was sent. One that was not leaves the queue's order as it was.
   void sent(std::uint64_t sequence, Event* event) NO_THREAD_SAFETY_ANALYSIS;
   // Lets the next command in.
   void end();
@@ -105,7 +111,8 @@ class AutomaticTurn {
   AutomaticQueue& queue_;
   std::unique_lock<Mutex> lock_;  // held across functions, which the analysis cannot follow
   std::vector<Event*> waits_;
-  Ref<Event> before_;
+  std::vector<Ref<Event>> before_;
+  std::size_t place_ = 0;
   Ref<CommandQueue> member_;
   Kernel* kernel_ = nullptr;
   Placement::Placed placed_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <string>
 
 #include "runtime/base/mutex.h"
@@ -23,6 +24,8 @@ class LossState {
   // From now on a loss is not reported.
   void expect() { is_expected_ = true; }
   bool is_expected() const { return is_expected_; }
+  // How many sessions of the process were lost so far.
+  static std::uint64_t count() { return count_.load(std::memory_order_acquire); }
 
   // Ends the connections by `shut_down`, then marks the session as lost, once. Returns false if it already
   // was. The connections are released only after a loss, so they still exist while `shut_down` runs.
@@ -33,10 +36,12 @@ class LossState {
     reason_ = reason;
     shut_down();
     lost_.store(true, std::memory_order_release);
+    count_.fetch_add(1, std::memory_order_release);
     return true;
   }
 
  private:
+  inline static std::atomic<std::uint64_t> count_{0};
   std::atomic<bool> lost_{false};
   std::atomic<bool> settled_{false};
   std::atomic<bool> is_expected_{false};
