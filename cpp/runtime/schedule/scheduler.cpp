@@ -54,7 +54,7 @@ Placement Scheduler::place(const Task& task, Time now) {
                             .queues = queues_,
                             .bounds = bounds_,
                             .inputs = inputs_,
-                            .able = able(kernel),
+                            .able = able(kernel, task),
                             .bytes = memory_of(task),
                             .forecast = forecast(kernel, task.size)};
   const Choice choice = policy_->choose(situation);
@@ -85,11 +85,13 @@ Time Scheduler::ready(const Task& task, Time now) const {
   return latest;
 }
 
-DeviceWords Scheduler::able(const Kernel& kernel) {
+DeviceWords Scheduler::able(const Kernel& kernel, const Task& task) {
   const DeviceWords present = cluster_.present(), builders = cluster_.builders(), binaries = kernel.binaries.words();
   for (std::size_t at = 0; at < able_.size(); ++at) {
     const std::uint64_t runs = (at < builders.size() ? builders[at] : 0) | (at < binaries.size() ? binaries[at] : 0);
     able_[at] = present[at] & runs;
+    if (task.only != kNoDevice) [[unlikely]]
+      able_[at] &= at == task.only / 64 ? std::uint64_t{1} << task.only % 64 : 0;
   }
   return able_;
 }

@@ -64,8 +64,8 @@ class Scheduler {
  private:
   KernelTimes::Forecast forecast(const Kernel& kernel, double size) const;
   Time ready(const Task& task, Time now) const;
-  // The devices that are present and can run the kernel.
-  DeviceWords able(const Kernel& kernel);
+  // The devices that are present and can run the task.
+  DeviceWords able(const Kernel& kernel, const Task& task);
   void begin(Placement& placement, const Task& task, const Situation& situation);
   // Returns a copy of it, if there is such a task, and removes it.
   std::optional<TaskInFlight> take(Ticket ticket);

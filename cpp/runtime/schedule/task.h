@@ -24,6 +24,7 @@ struct Task {
   // Tasks that must end first: those of its wait list, and the one before it on an in-order queue.
   std::span<const Ticket> after;
   DeviceId told = kNoDevice;  // by the user
+  DeviceId only = kNoDevice;  // it can go nowhere else
 };
 
 }  // namespace remotecl::schedule

@@ -50,6 +50,18 @@ TEST_F(AutomaticMembersTest, KernelsRunOnlyWhereTheirProgramWasBuilt) {
   EXPECT_EQ(read<int>(queue_, buffer_, kCount), std::vector<int>(kCount, 7));
 }
 
+// Each member has its own.
+TEST_F(AutomaticMembersTest, KernelsThatShareAVariableRunOnOneMember) {
+  const Owned<cl_program> program = build(context_, "fill_mv add_mv variable");
+  const Owned<cl_kernel> fill = make_kernel(program, "fill_mv"), add = make_kernel(program, "add_mv");
+  set_arguments(fill, buffer_, 7);
+  set_arguments(add, buffer_, 1);
+  std::set<std::string> names = devices_of_runs(fill);
+  names.merge(devices_of_runs(add));
+  EXPECT_EQ(names.size(), 1u) << json(names);
+  EXPECT_EQ(read<int>(queue_, buffer_, kCount), std::vector<int>(kCount, 15));
+}
+
 TEST_F(AutomaticMembersTest, AProgramThatNobodyBuildsFails) {
   const Owned<cl_program> program = make_program(context_, "fill_mv error");
   EXPECT_NE(clBuildProgram(program, 0, nullptr, nullptr, nullptr, nullptr), CL_SUCCESS);

@@ -164,6 +164,8 @@ cl_int clGetProgramBuildInfo(cl_program program, cl_device_id, cl_program_build_
       return answer_text(program->log, size, value, size_ret);
     case CL_PROGRAM_BINARY_TYPE:
       return answer(program->type, size, value, size_ret);
+    case CL_PROGRAM_BUILD_GLOBAL_VARIABLE_TOTAL_SIZE:
+      return answer<std::size_t>(program->code.find("variable") == std::string::npos ? 0 : 4, size, value, size_ret);
     default:
       return CL_INVALID_VALUE;
   }

@@ -220,18 +220,28 @@ cl_int AutomaticTurn::choose_holder() {
 }
 
 cl_int AutomaticTurn::choose_for(Kernel& kernel, double size) {
-  if (const Device* only = queue_.inputs_.only_device()) [[unlikely]] {
+  Program& program = kernel.program();
+  if (Device* only = queue_.inputs_.only_device()) [[unlikely]] {
     const std::size_t place = queue_.place_of(*only);
-    return place < queue_.members_.size() ? choose(place) : CL_INVALID_MEM_OBJECT;
+    if (place >= queue_.members_.size()) return CL_INVALID_MEM_OBJECT;
+    return program.has_variables() && !program.keep_on(*only) ? CL_INVALID_OPERATION : choose(place);
   }
   kernel_ = &kernel;
+  placed_ = place(kernel, size);
+  if (program.has_variables()) [[unlikely]] {
+    while (placed_.device != nullptr && !program.keep_on(*placed_.device)) {
+      Placement::instance().not_sent(placed_);  // another thread was faster
+      placed_ = place(kernel, size);
+    }
+  }
+  return placed_.device == nullptr ? CL_DEVICE_NOT_AVAILABLE : choose(queue_.place_of(*placed_.device));
+}
+
+Placement::Placed AutomaticTurn::place(Kernel& kernel, double size) {
   const std::size_t likely = queue_.likely_place();
   Device* const told = likely < queue_.members_.size() ? queue_.devices()[likely] : nullptr;
-  const bool in_order = queue_.whole_.in_order();
-  placed_ = Placement::instance().place(queue_.tasks_,
-                                        {kernel, size, queue_.devices(), queue_.inputs_, waits_, in_order, told});
-  if (placed_.device == nullptr) return CL_DEVICE_NOT_AVAILABLE;
-  return choose(queue_.place_of(*placed_.device));
+  return Placement::instance().place(queue_.tasks_, {kernel, size, queue_.devices(), queue_.inputs_, waits_,
+                                                     queue_.whole_.in_order(), told, kernel.program().keeper()});
 }
 
 cl_int AutomaticTurn::choose(std::size_t place) {

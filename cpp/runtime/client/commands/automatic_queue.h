@@ -107,6 +107,8 @@ class AutomaticTurn {
 
  private:
   cl_int choose(std::size_t place) NO_THREAD_SAFETY_ANALYSIS;
+  // Asks the placement.
+  Placement::Placed place(Kernel& kernel, double size) NO_THREAD_SAFETY_ANALYSIS;
 
   AutomaticQueue& queue_;
   std::unique_lock<Mutex> lock_;  // held across functions, which the analysis cannot follow

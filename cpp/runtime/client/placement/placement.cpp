@@ -171,6 +171,8 @@ Placement::Placed Placement::place(QueueTasks& tasks, const Launch& launch) {
   task.accesses = launch.inputs.accesses();
   task.after = tickets_before(tasks, launch);
   if (launch.told != nullptr) task.told = devices_.id(*launch.told);
+  if (launch.only != nullptr) [[unlikely]]
+    task.only = devices_.id(*launch.only);
   while (true) {
     const schedule::Placement why = scheduler_.place(task, time);
     if (why.device == schedule::kNoDevice) return {};

@@ -53,6 +53,7 @@ class Placement final : public LoadSink, public SampleSink {
     std::span<Event* const> waits;
     bool in_order;
     Device* told;  // what the static policy chooses
+    Device* only;  // not null: no other member will do
   };
   struct Placed {
     Device* device = nullptr;  // null: no member can run it

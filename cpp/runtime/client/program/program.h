@@ -116,6 +116,15 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
   // null: any.
   std::optional<KernelInfo> kernel_info(const std::string& name, const Device* device) const;
   bool any_built() const;
+  // A variable at program scope has a value for each device, so what uses it has to stay on one. Whether some driver
+  // has found one; the member of an automatic device that all kernels run on, null until there is one; and to make it
+  // that member, which returns false if it is another one.
+  bool has_variables() const { return has_variables_.load(std::memory_order_relaxed); }
+  Device* keeper() const { return keeper_.load(); }
+  bool keep_on(Device& device) {
+    Device* former = nullptr;
+    return keeper_.compare_exchange_strong(former, &device) || former == &device;
+  }
   // The sorted names of the kernels of the first device that the program was built for.
   std::vector<std::string> kernel_names() const;
 
@@ -183,6 +192,8 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
   std::map<const Device*, DeviceBuildInfo> builds_ GUARDED_BY(mutex_);
   std::map<Session*, PutOff> put_off_ GUARDED_BY(mutex_);
   std::atomic<bool> has_put_off_{false};
+  std::atomic<bool> has_variables_{false};
+  std::atomic<Device*> keeper_{nullptr};
 };
 
 }  // namespace remotecl

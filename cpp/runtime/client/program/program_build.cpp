@@ -274,6 +274,7 @@ void Program::store(Session& session, const std::vector<Device*>& devices, const
       to.log = from.log;
       to.binary_type = from.binary_type;
       to.global_variables_size = from.global_variables_size;
+      if (from.global_variables_size != 0) has_variables_ = true;
       to.has_constructors = from.has_constructors != 0;
       to.has_destructors = from.has_destructors != 0;
       const auto* const facts = contained(*device);
