@@ -46,6 +46,15 @@ struct Situation {
   // may lower; and maybe for others.
   template <class Limit, class F>
   void for_each_candidate_before(Limit&& limit, F&& f) const;
+  // kNoDevice if there is none.
+  DeviceId first_candidate() const {
+    DeviceId first = kNoDevice;
+    for_each_device_while(able, [&](DeviceId device) {
+      if (bytes <= cluster[device].memory_bytes) first = device;
+      return first == kNoDevice;
+    });
+    return first;
+  }
   bool is_candidate(DeviceId device) const { return contains(able, device) && bytes <= cluster[device].memory_bytes; }
 
   struct Runtime {

@@ -29,9 +29,8 @@ TEST_P(EachPolicyTest, PlacesOnlyWhereTheKernelRuns) {
   for (const DeviceId told : {fpga, small, lost, fits, kNoDevice, DeviceId{77}}) {
     Task task{.kernel = kernel, .size = 1, .accesses = accesses, .after = {}, .told = told};
     const Placement placement = cluster.scheduler_.place(task, 0);
-    const bool obeys = GetParam() == "static";
-    EXPECT_EQ(placement.device, !obeys || told == fits ? fits : kNoDevice);
-    EXPECT_EQ(placement.ticket == 0, placement.device == kNoDevice);
+    EXPECT_EQ(placement.device, fits);
+    EXPECT_NE(placement.ticket, 0u);
   }
 }
 
@@ -63,6 +62,17 @@ INSTANTIATE_TEST_SUITE_P(All, EachPolicyTest, testing::ValuesIn(policy_names().b
                          });
 
 TEST(PoliciesTest, AnUnknownNameIsNone) { EXPECT_FALSE(make_policy("fastest")); }
+
+TEST(AsToldTest, GoesWhereItIsToldOrToTheFirstThatRunsIt) {
+  SmallCluster cluster("static");
+  const DeviceId fpga = cluster.add({.builds = false});
+  const DeviceId first = cluster.add_speed(1), told = cluster.add_speed(1);
+  const KernelId kernel = cluster.scheduler_.add_kernel("k");
+  Task task{.kernel = kernel, .size = 1, .accesses = {}, .after = {}, .told = told};
+  EXPECT_EQ(cluster.scheduler_.place(task, 0).device, told);
+  task.told = fpga;
+  EXPECT_EQ(cluster.scheduler_.place(task, 0).device, first);
+}
 
 TEST(RoundRobinTest, EachInTurn) {
   SmallCluster cluster("round-robin");
