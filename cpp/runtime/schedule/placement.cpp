@@ -31,11 +31,10 @@ std::string in_digits(double figure) {
 std::string explain(const Placement& placement) {
   if (placement.device == kNoDevice) return "no device can run this kernel";
   const Estimate& there = placement.estimate;
-  std::string text = "device " + std::to_string(placement.device) + " (" + std::string(placement.policy->name()) +
-                     ": " + std::string(placement.policy->reason()) + "): done in " +
-                     in_units(there.finish - placement.now) + ", " + std::to_string(there.bytes) +
-                     " bytes to fetch in " + in_units(there.transfer) + ", runs " + in_units(there.seconds) +
-                     (there.measured ? "" : " (predicted)");
+  std::string text = "device " + std::to_string(placement.device) + " (" + placement.policy->name + ": " +
+                     placement.policy->reason + "): done in " + in_units(there.finish - placement.now) + ", " +
+                     std::to_string(there.bytes) + " bytes to fetch in " + in_units(there.transfer) + ", runs " +
+                     in_units(there.seconds) + (there.measured ? "" : " (predicted)");
   if (placement.ready > placement.now) text += ", waits " + in_units(placement.ready - placement.now) + " for others";
   if (placement.runner_up == kNoDevice) return text;
   return text + "; score " + in_digits(placement.score) + ", next device " + std::to_string(placement.runner_up) +

@@ -8,6 +8,11 @@
 
 namespace remotecl::schedule {
 
+// What a policy calls itself.
+struct PolicyText {
+  std::string name, reason;
+};
+
 // Where a task goes, and why, in numbers.
 struct Placement {
   DeviceId device = kNoDevice;  // none: no device can run the task
@@ -19,8 +24,8 @@ struct Placement {
   // The best of the others that the policy has compared, and its score.
   DeviceId runner_up = kNoDevice;
   double second = 0;
-  bool is_sample = false;          // when it runs is worth a measurement: Scheduler::finished() with RunTimes
-  const Policy* policy = nullptr;  // valid until the scheduler has another one
+  bool is_sample = false;              // when it runs is worth a measurement: Scheduler::finished() with RunTimes
+  const PolicyText* policy = nullptr;  // valid as long as the scheduler, whatever policies come after
 };
 
 // For people: "device 3 (earliest-finish: earliest finish): done in 12.1 ms, ...".

@@ -20,7 +20,20 @@ std::uint64_t memory_of(const Task& task) {
 }  // namespace
 
 Scheduler::Scheduler(std::unique_ptr<Policy> policy, const Residency& residency, double weight)
-    : weight_(weight), residency_(residency), policy_(std::move(policy)), in_flight_(kInFlight), inputs_(cluster_) {}
+    : weight_(weight), residency_(residency), in_flight_(kInFlight), inputs_(cluster_) {
+  set_policy(std::move(policy));
+}
+
+void Scheduler::set_policy(std::unique_ptr<Policy> policy) {
+  policy_ = std::move(policy);
+  auto at = std::ranges::find_if(texts_, [this](const PolicyText& text) {
+    return text.name == policy_->name() && text.reason == policy_->reason();
+  });
+  if (at == texts_.end()) {
+    at = texts_.insert(at, PolicyText{std::string(policy_->name()), std::string(policy_->reason())});
+  }
+  text_ = &*at;
+}
 
 DeviceId Scheduler::add_device(const Device& device) {
   const DeviceId id = cluster_.add(device);
@@ -61,7 +74,7 @@ Placement Scheduler::place(const Task& task, Time now) {
   Placement placement;
   placement.now = now;
   placement.ready = situation.ready;
-  placement.policy = policy_.get();
+  placement.policy = text_;
   if (!situation.is_candidate(choice.device)) return placement;
   placement.device = choice.device;
   placement.estimate = situation.estimate(choice.device);

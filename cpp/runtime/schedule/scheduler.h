@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,7 +38,7 @@ class Scheduler {
   void add_binary(KernelId kernel, DeviceId device) { kernels_[kernel]->binaries.add(device); }
   Network& network() { return cluster_.network(); }
   const Cluster& cluster() const { return cluster_; }
-  void set_policy(std::unique_ptr<Policy> policy) { policy_ = std::move(policy); }
+  void set_policy(std::unique_ptr<Policy> policy);
 
   // What a server reports of its device's other users.
   void report(DeviceId device, const OthersLoad& others, Time now) {
@@ -81,6 +82,9 @@ class Scheduler {
   const double weight_;
   const Residency& residency_;
   std::unique_ptr<Policy> policy_;
+  // Of all policies so far, each once: placements outlive policies.
+  std::deque<PolicyText> texts_;
+  const PolicyText* text_ = nullptr;  // of policy_
   Cluster cluster_;
   std::vector<DeviceQueue> queues_;               // by device
   LoadBounds bounds_;                             // of queues_

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/schedule/earliest_finish.h"
-
 namespace remotecl::schedule {
 namespace {
 
@@ -11,7 +9,7 @@ TEST(PlacementTest, IsExplainedInNumbers) {
   Placement placement;
   EXPECT_EQ(explain(placement), "no device can run this kernel");
   placement.device = 3;
-  const EarliestFinish policy;
+  const PolicyText policy{"earliest-finish", "earliest finish"};
   placement.policy = &policy;
   placement.now = 100;
   placement.ready = 100;

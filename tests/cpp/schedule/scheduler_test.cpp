@@ -28,6 +28,14 @@ thread_local std::size_t allocations = 0;
 namespace remotecl::schedule {
 namespace {
 
+TEST(SchedulerTest, APlacementIsExplainedAfterItsPolicyIsGone) {
+  SmallCluster cluster("earliest-finish");
+  cluster.add_speed(1);
+  const Placement placement = cluster.place(cluster.scheduler_.add_kernel("k"));
+  cluster.use("round-robin");
+  EXPECT_NE(explain(placement).find("earliest-finish"), std::string::npos);
+}
+
 TEST(SchedulerTest, APlacementHasItsNumbers) {
   SmallCluster cluster("earliest-finish");
   const DeviceId only = cluster.add({.type = DeviceType::kGpu, .speed = 2, .watts = 50, .price_per_s = 3});
@@ -37,7 +45,7 @@ TEST(SchedulerTest, APlacementHasItsNumbers) {
   const Placement placement = cluster.place(kernel, 20, 7);
   EXPECT_EQ(placement.device, only);
   EXPECT_EQ(placement.runner_up, kNoDevice);
-  EXPECT_EQ(placement.policy->name(), "earliest-finish");
+  EXPECT_EQ(placement.policy->name, "earliest-finish");
   EXPECT_DOUBLE_EQ(placement.estimate.seconds, 4);
   EXPECT_DOUBLE_EQ(placement.estimate.finish, 11);
   EXPECT_DOUBLE_EQ(placement.estimate.joules, 200);

@@ -67,7 +67,7 @@ TEST(UserPolicyTest, SeesEachCandidateAndChooses) {
   script.answer = 1;
   const Placement second = cluster.place(kernel);
   EXPECT_EQ(second.device, gpu);
-  EXPECT_EQ(second.policy->name(), "scripted");
+  EXPECT_EQ(second.policy->name, "scripted");
   EXPECT_EQ(script.candidates[0].queued, 1u);
   cluster.scheduler_.finished(second.ticket, 2.5, 3);
   EXPECT_EQ(script.finished_seconds, 2.5);

@@ -55,7 +55,6 @@ void Placement::set_policy(std::unique_ptr<schedule::Policy> policy) {
   const MutexLock lock(mutex_);
   policy_name_ = policy->name();
   scheduler_.set_policy(std::move(policy));
-  for (Known& known : known_) known.event = 0;  // they name the former policy
 }
 
 std::string Placement::policy_name() {
@@ -216,8 +215,8 @@ std::optional<Placement::Decision> Placement::explain(EventId event) {
   decision.kernel = scheduler_.kernel(known.kernel).name;
   decision.device = &devices_.device(known.why.device);
   if (known.why.runner_up != schedule::kNoDevice) decision.runner_up = &devices_.device(known.why.runner_up);
-  decision.policy = known.why.policy->name();
-  decision.reason = known.why.policy->reason();
+  decision.policy = known.why.policy->name;
+  decision.reason = known.why.policy->reason;
   decision.text = schedule::explain(known.why);
   return decision;
 }
