@@ -7,14 +7,10 @@
 namespace remotecl::icd {
 namespace {
 
-bool same(const cl_image_format& a, const cl_image_format& b) {
-  return a.image_channel_order == b.image_channel_order && a.image_channel_data_type == b.image_channel_data_type;
-}
-
 template <class Fits>
 bool any_device(Context& context, Fits&& fits) {
-  return std::any_of(context.devices().begin(), context.devices().end(),
-                     [&](Device* device) { return has_images(*device) && fits(*device); });
+  return std::ranges::any_of(context.named_devices(),
+                             [&](const Device* device) { return has_images(*device) && fits(*device); });
 }
 
 // "CL_INVALID_IMAGE_SIZE if image dimensions specified in image_desc exceed the maximum image dimensions described in
@@ -48,7 +44,7 @@ cl_int takes_format(Device& device, cl_mem_flags flags, const ImageLayout& layou
   const cl_int error = image_formats(device, flags, layout.shape.type, formats);
   if (error == CL_DEVICE_NOT_AVAILABLE) return error;
   const bool takes =
-      std::any_of(formats.begin(), formats.end(), [&](const auto& format) { return same(layout.format, format); });
+      std::ranges::any_of(formats, [&](const auto& format) { return same_format(layout.format, format); });
   return error == CL_SUCCESS && takes ? CL_SUCCESS : CL_IMAGE_FORMAT_NOT_SUPPORTED;
 }
 
@@ -56,7 +52,7 @@ cl_int takes_format(Device& device, cl_mem_flags flags, const ImageLayout& layou
 // devices of lost servers might, the error says that they are not available.
 void require_format(Context& context, cl_mem_flags flags, const ImageLayout& layout) {
   cl_int error = CL_IMAGE_FORMAT_NOT_SUPPORTED;
-  for (Device* device : context.devices()) {
+  for (Device* device : context.named_devices()) {
     const cl_int answer = takes_format(*device, flags, layout);
     if (answer == CL_SUCCESS) return;
     if (answer == CL_DEVICE_NOT_AVAILABLE) error = answer;
@@ -152,18 +148,16 @@ MemoryObject& buffer_of(Context& context, const cl_image_desc& description, cons
 std::vector<cl_image_format> context_formats(Context& context, cl_mem_flags flags, cl_mem_object_type type) {
   std::vector<cl_image_format> common;
   bool first = true;
-  for (Device* device : context.devices()) {
+  for (Device* device : context.named_devices()) {
     if (!has_images(*device)) continue;
     std::vector<cl_image_format> formats;
     const cl_int error = image_formats(*device, flags, type, formats);
     require(error == CL_SUCCESS, error);
     if (std::exchange(first, false)) {
       common = std::move(formats);
-      continue;
+    } else {
+      keep_common(common, formats);
     }
-    std::erase_if(common, [&](const cl_image_format& format) {
-      return std::none_of(formats.begin(), formats.end(), [&](const auto& other) { return same(format, other); });
-    });
   }
   return common;
 }
@@ -200,7 +194,7 @@ ImageLayout checked_layout(Context& context, cl_mem_flags flags, const cl_image_
 void require_takes_image(Device& device, const MemoryObject& image) {
   // "CL_INVALID_OPERATION if the device associated with command_queue does not support images."
   require(has_images(device), CL_INVALID_OPERATION);
-  if (image.context().devices().size() == 1) return;  // its creation has checked that already
+  if (image.context().named_devices().size() == 1) return;  // its creation has checked that already
   // "CL_INVALID_IMAGE_SIZE if image dimensions [...] are not supported by device associated with queue",
   // "CL_IMAGE_FORMAT_NOT_SUPPORTED if image format for image is not supported by device associated with queue."
   require(fits(device, image.image()->shape), CL_INVALID_IMAGE_SIZE);

@@ -40,7 +40,10 @@ void Environment::SetUp() {
       query = "?pin=" + Daemon::make_certificate(folder_);
       options.insert(options.end(), {"--tls", folder_ + "/certificate.pem", folder_ + "/key.pem"});
     }
-    for (int i = 0; i < count_; ++i) daemons_.push_back(std::make_unique<Daemon>(daemon_environment_, options));
+    for (int i = 0; i < count_; ++i) {
+      const auto& own = environments_.empty() ? daemon_environment_ : environments_[static_cast<std::size_t>(i)];
+      daemons_.push_back(std::make_unique<Daemon>(own, options));
+    }
     for (const auto& daemon : daemons_) {
       if (faults_) relays_.push_back(std::make_unique<FaultRelay>(daemon->address(), *faults_));
       servers += (servers.empty() ? "" : ",") + (faults_ ? relays_.back()->address() : daemon->address()) + query;

@@ -19,6 +19,12 @@ class Environment : public ::testing::Environment {
  public:
   explicit Environment(int daemons, std::vector<std::string> daemon_environment = {}, bool speaks_tls = false)
       : count_(daemons), daemon_environment_(std::move(daemon_environment)), speaks_tls_(speaks_tls) {}
+  // Daemons of which each has an environment of its own.
+  static Environment* with_environments(std::vector<std::vector<std::string>> environments) {
+    auto* const environment = new Environment(static_cast<int>(environments.size()));
+    environment->environments_ = std::move(environments);
+    return environment;
+  }
   // Daemons with these options, which can only be reached over a bad network if there are faults.
   static Environment* with_options(int daemons, std::vector<std::string> options,
                                    const FaultRelay::Faults* faults = nullptr) {
@@ -56,6 +62,7 @@ class Environment : public ::testing::Environment {
 
   const int count_;
   const std::vector<std::string> daemon_environment_;
+  std::vector<std::vector<std::string>> environments_;  // one for each daemon, or none
   std::vector<std::string> daemon_options_;
   const bool speaks_tls_;
   const std::optional<FaultRelay::Faults> faults_;

@@ -140,6 +140,7 @@ cl_int clGetKernelWorkGroupInfo(cl_kernel kernel, cl_device_id, cl_kernel_work_g
   const bool is_custom = kernel->program->context->device->is_custom();
   switch (name) {
     case CL_KERNEL_WORK_GROUP_SIZE:
+      return answer<std::size_t>(is_custom ? 0 : settings().kernel_group, size, value, size_ret);
     case CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE:
       return answer<std::size_t>(is_custom ? 0 : 64, size, value, size_ret);
     case CL_KERNEL_GLOBAL_WORK_SIZE: {
@@ -167,7 +168,7 @@ cl_int clGetKernelSubGroupInfo(cl_kernel kernel, cl_device_id, cl_kernel_sub_gro
     if (input == nullptr || input_size == 0 || input_size % sizeof(std::size_t) != 0) return CL_INVALID_VALUE;
     std::size_t first = 0;
     std::memcpy(&first, input, sizeof first);
-    return answer<std::size_t>(std::min<std::size_t>(first, 32), size, value, size_ret);
+    return answer<std::size_t>(std::min(first, settings().kernel_group / 2), size, value, size_ret);
   }
   return CL_INVALID_VALUE;
 }

@@ -133,11 +133,12 @@ cl_int clGetDeviceAndHostTimer(cl_device_id, cl_ulong* device_time, cl_ulong* ho
 
 namespace {
 
-cl_int suggested_size(cl_command_queue, cl_kernel kernel, cl_uint dimensions, const std::size_t*, const std::size_t*,
-                      std::size_t* local) {
+cl_int suggested_size(cl_command_queue, cl_kernel kernel, cl_uint dimensions, const std::size_t*,
+                      const std::size_t* global, std::size_t* local) {
   const DriverLock lock(driver_mutex());
   if (!is(kernel, kKernel)) return CL_INVALID_KERNEL;
   for (cl_uint i = 0; i < dimensions; ++i) local[i] = 1;
+  if (global[0] % settings().kernel_group == 0) local[0] = settings().kernel_group;
   return CL_SUCCESS;
 }
 

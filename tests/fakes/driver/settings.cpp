@@ -60,6 +60,8 @@ void parse_word(std::string_view word, Settings& settings) {
     platform.customs = number<int>(value, word);
   } else if (name == "memory-mb") {
     settings.memory = number<std::uint64_t>(value, word) << 20;
+  } else if (name == "kernel-group") {
+    settings.kernel_group = number<std::size_t>(value, word);
   } else if (name == "kernel-us") {
     settings.kernel_time = std::chrono::microseconds(number<std::int64_t>(value, word));
   } else if (name == "item-ns") {

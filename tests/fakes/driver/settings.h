@@ -27,6 +27,7 @@ struct Settings {
   std::chrono::microseconds kernel_time{0};
   std::chrono::nanoseconds item_time{0};
   std::uint64_t memory = std::uint64_t{64} << 20;
+  std::size_t kernel_group = 64;  // what kernels say of the largest work-group; they run larger ones
   // Commands run on the thread that flushes or waits, so that the order of everything is the caller's.
   bool is_threadless = false;
   // The events of kernels, and of markers without a wait list, end in the order in which they were enqueued, whatever

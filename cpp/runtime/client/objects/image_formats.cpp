@@ -1,5 +1,6 @@
 #include "runtime/client/objects/image_formats.h"
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <memory>
@@ -52,10 +53,36 @@ std::shared_ptr<const Answer> ask(Device& device, cl_mem_flags flags, cl_mem_obj
   return answer;
 }
 
+cl_int common_formats(const Device& automatic, cl_mem_flags flags, cl_mem_object_type type,
+                      std::vector<cl_image_format>& formats) {
+  cl_int result = CL_DEVICE_NOT_AVAILABLE;
+  for (Device* member : automatic.members()) {
+    if (member->lost()) continue;
+    std::vector<cl_image_format> own;
+    const cl_int error = image_formats(*member, flags, type, own);
+    if (error == CL_DEVICE_NOT_AVAILABLE) continue;  // lost just now
+    if (error != CL_SUCCESS) return error;
+    if (result == CL_SUCCESS) {
+      keep_common(formats, own);
+    } else {
+      formats = std::move(own);
+    }
+    result = CL_SUCCESS;
+  }
+  return result;
+}
+
 }  // namespace
+
+void keep_common(std::vector<cl_image_format>& formats, const std::vector<cl_image_format>& others) {
+  std::erase_if(formats, [&](const cl_image_format& format) {
+    return std::ranges::none_of(others, [&](const cl_image_format& other) { return same_format(format, other); });
+  });
+}
 
 cl_int image_formats(Device& device, cl_mem_flags flags, cl_mem_object_type type,
                      std::vector<cl_image_format>& formats) {
+  if (device.is_automatic()) return common_formats(device, flags, type, formats);
   flags &= kAsked;
   const Question question{&device, flags, type};
   std::shared_ptr<const Answer> answer;

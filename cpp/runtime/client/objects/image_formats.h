@@ -12,9 +12,17 @@ namespace remotecl {
 
 // The formats that a device's native driver supports for images of a type with these access flags, in its
 // order, without those whose pixel size is unknown. The first call asks the server and blocks. Any thread.
-// Returns CL_SUCCESS, the driver's error, or CL_DEVICE_NOT_AVAILABLE.
+// Returns CL_SUCCESS, the driver's error, or CL_DEVICE_NOT_AVAILABLE. Of an automatic device, those that all of its
+// members support whose servers are there.
 cl_int image_formats(Device& device, cl_mem_flags flags, cl_mem_object_type type,
                      std::vector<cl_image_format>& formats);
+
+inline bool same_format(const cl_image_format& one, const cl_image_format& other) {
+  return one.image_channel_order == other.image_channel_order &&
+         one.image_channel_data_type == other.image_channel_data_type;
+}
+// Leaves those that `others` has, too.
+void keep_common(std::vector<cl_image_format>& formats, const std::vector<cl_image_format>& others);
 
 // How often image_formats() answered from its cache, and how often it asked. Any thread.
 struct CacheCounts {

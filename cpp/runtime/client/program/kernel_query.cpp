@@ -10,8 +10,13 @@ namespace remotecl {
 
 cl_int Kernel::query(Device& device, KernelQuery query, cl_uint name, Bytes input, std::size_t size, void* value,
                      std::size_t* size_ret) {
-  for (Device* member : device.members()) {
-    if (program_->ready_on(*member)) return this->query(*member, query, name, input, size, value, size_ret);
+  if (device.is_automatic()) {
+    for (Device* member : device.members()) {
+      if (member->lost() || !program_->ready_on(*member)) continue;
+      const cl_int error = this->query(*member, query, name, input, size, value, size_ret);
+      if (error != CL_DEVICE_NOT_AVAILABLE) return error;  // else it was lost just now
+    }
+    return CL_DEVICE_NOT_AVAILABLE;
   }
   Session& session = device.session();
   program_->ready_on(device);

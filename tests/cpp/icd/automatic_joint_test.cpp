@@ -1,0 +1,81 @@
+// What the automatic device promises holds on each of its members: three daemons with different GPUs.
+#include <CL/cl_ext.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "icd/automatic_device_fixture.h"
+
+namespace remotecl::testing {
+namespace {
+
+constexpr std::size_t kSmallestGroup = 16;
+
+class AutomaticJointTest : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kCount = 1024;
+
+  const cl_device_id device_ = automatic_device("round-robin");
+  const Owned<cl_context> context_ = make_context({device_});
+  const Owned<cl_command_queue> queue_ = make_queue(context_, device_);
+  const Owned<cl_program> program_ = build(context_, "fill_mv brighten_im k_mmmmmmmm");
+
+  std::set<std::string> servers_of(cl_kernel kernel, int runs) {
+    std::set<std::string> servers;
+    for (int i = 0; i < runs; ++i) {
+      Owned<cl_event> event;
+      check(run(queue_, kernel, kCount, {}, event.out()));
+      servers.insert(explain(event)["device"]["server"].get<std::string>());
+    }
+    return servers;
+  }
+};
+
+// The last test, because the first member is gone afterwards.
+TEST_F(AutomaticJointTest, ZzALostMemberIsNotAskedAboutImagesAndKernels) {
+  Environment::get().daemon(0).kill();
+  const cl_device_id lost = Environment::get().devices()[0];
+  while (value<cl_bool>(clGetDeviceInfo, lost, CL_DEVICE_AVAILABLE) == CL_TRUE) {
+    const Owned<cl_context> there = make_context({lost});
+    clFinish(make_queue(there, lost));
+  }
+  cl_uint count = 0;
+  check(clGetSupportedImageFormats(context_, CL_MEM_READ_WRITE, CL_MEM_OBJECT_IMAGE2D, 0, nullptr, &count));
+  EXPECT_NE(count, 0u);
+  const cl_image_format format{CL_RGBA, CL_UNSIGNED_INT8};
+  cl_image_desc description{};
+  description.image_type = CL_MEM_OBJECT_IMAGE2D;
+  description.image_width = description.image_height = 32;
+  cl_int error = CL_SUCCESS;
+  const Owned<cl_mem> image(clCreateImage(context_, CL_MEM_READ_ONLY, &format, &description, nullptr, &error));
+  check(error);
+  const Owned<cl_mem> buffer = make_buffer(context_, kCount * sizeof(int));
+  const Owned<cl_kernel> brighten = make_kernel(program_, "brighten_im");
+  check(set_arg(brighten, 0, image));
+  check(set_arg(brighten, 1, buffer));
+  EXPECT_EQ(servers_of(brighten, 4).size(), 2u);
+  const std::size_t group = 64;
+  std::size_t size = 0;
+  EXPECT_EQ(clGetKernelSubGroupInfo(brighten, device_, CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE, sizeof group, &group,
+                                    sizeof size, &size, nullptr),
+            CL_SUCCESS);
+}
+
+std::vector<std::string> with_driver(const std::string& words) {
+  return {"OCL_ICD_VENDORS=" REMOTECL_FAKE_DRIVER, "OCL_ICD_PLATFORM_SORT=none", "REMOTECL_FAKE_DRIVER=" + words};
+}
+
+}  // namespace
+}  // namespace remotecl::testing
+
+int main(int argc, char** argv) {
+  using remotecl::testing::Environment;
+  using remotecl::testing::with_driver;
+  ::setenv("REMOTECL_LOG", "off", 1);  // a server is lost on purpose
+  ::setenv("REMOTECL_RECONNECT", "0", 0);
+  ::testing::InitGoogleTest(&argc, argv);
+  ::testing::AddGlobalTestEnvironment(Environment::with_environments(
+      {with_driver("gpu=1"), with_driver("gpu=1,memory-mb=32,kernel-group=16"), with_driver("gpu=1")}));
+  return RUN_ALL_TESTS();
+}
