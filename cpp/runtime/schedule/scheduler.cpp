@@ -11,12 +11,6 @@ constexpr std::size_t kInFlight = 1024;
 // How often a device that has work reports how far it is, if nothing else tells.
 constexpr Seconds kWatchPeriod = 10e-3;
 
-std::uint64_t memory_of(const Task& task) {
-  std::uint64_t sum = 0;
-  for (const Access& access : task.accesses) sum += access.bytes;
-  return sum;
-}
-
 }  // namespace
 
 Scheduler::Scheduler(std::unique_ptr<Policy> policy, const Residency& residency, double weight)
@@ -59,6 +53,7 @@ KernelId Scheduler::add_kernel(std::string name) {
 Placement Scheduler::place(const Task& task, Time now) {
   const Kernel& kernel = *kernels_[task.kernel];
   inputs_.find(task.accesses, residency_);
+  const DeviceWords able = this->able(kernel, task);
   const Situation situation{.now = now,
                             .ready = ready(task, now),
                             .task = task,
@@ -67,8 +62,8 @@ Placement Scheduler::place(const Task& task, Time now) {
                             .queues = queues_,
                             .bounds = bounds_,
                             .inputs = inputs_,
-                            .able = able(kernel, task),
-                            .bytes = memory_of(task),
+                            .able = able,
+                            .bytes = bytes(task, able),
                             .forecast = forecast(kernel, task.size)};
   const Choice choice = policy_->choose(situation);
   Placement placement;
@@ -107,6 +102,16 @@ DeviceWords Scheduler::able(const Kernel& kernel, const Task& task) {
       able_[at] &= at == task.only / 64 ? std::uint64_t{1} << task.only % 64 : 0;
   }
   return able_;
+}
+
+std::uint64_t Scheduler::bytes(const Task& task, DeviceWords able) const {
+  if (task.bytes <= cluster_.memory_min()) return task.bytes;
+  std::uint64_t largest = 0;
+  for_each_device_while(able, [&](DeviceId device) {
+    largest = std::max(largest, cluster_[device].memory_bytes);
+    return largest < task.bytes;
+  });
+  return std::min(task.bytes, largest);
 }
 
 void Scheduler::begin(Placement& placement, const Task& task, const Situation& situation) {

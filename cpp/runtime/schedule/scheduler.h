@@ -67,6 +67,8 @@ class Scheduler {
   Time ready(const Task& task, Time now) const;
   // The devices that are present and can run the task.
   DeviceWords able(const Kernel& kernel, const Task& task);
+  // See Situation::bytes.
+  std::uint64_t bytes(const Task& task, DeviceWords able) const;
   void begin(Placement& placement, const Task& task, const Situation& situation);
   // Returns a copy of it, if there is such a task, and removes it.
   std::optional<TaskInFlight> take(Ticket ticket);

@@ -29,8 +29,10 @@ struct Situation {
   std::span<const DeviceQueue> queues;  // by device
   const LoadBounds& bounds;             // of these
   const Inputs& inputs;
-  DeviceWords able;         // devices that are present and can run the kernel
-  std::uint64_t bytes = 0;  // of memory that the task uses
+  DeviceWords able;  // devices that are present and can run the kernel
+  // Of memory that the task uses, or as much as the largest device has that can run it: what fits nowhere goes there,
+  // and the driver says what becomes of it.
+  std::uint64_t bytes = 0;
   KernelTimes::Forecast forecast;
 
   // Calls f(device) for each device that the task may go to.

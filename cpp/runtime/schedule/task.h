@@ -21,6 +21,7 @@ struct Task {
   KernelId kernel = 0;
   double size = 1;  // work items
   std::span<const Access> accesses;
+  std::uint64_t bytes = 0;  // of memory that it uses, each counted once
   // Tasks that must end first: those of its wait list, and the one before it on an in-order queue.
   std::span<const Ticket> after;
   DeviceId told = kNoDevice;  // by the user

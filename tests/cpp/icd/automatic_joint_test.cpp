@@ -10,7 +10,7 @@
 namespace remotecl::testing {
 namespace {
 
-constexpr std::size_t kSmallestGroup = 16;
+constexpr std::size_t kSmallestAllocation = 6 << 20, kSmallestGroup = 16;
 
 class AutomaticJointTest : public ::testing::Test {
  protected:
@@ -31,6 +31,14 @@ class AutomaticJointTest : public ::testing::Test {
     return servers;
   }
 };
+
+TEST_F(AutomaticJointTest, ABufferThatAKernelGetsSeveralTimesIsCountedOnce) {
+  const Owned<cl_kernel> kernel = make_kernel(program_, "k_mmmmmmmm");
+  const Owned<cl_mem> buffers[] = {make_buffer(context_, kSmallestAllocation),
+                                   make_buffer(context_, kSmallestAllocation)};
+  for (cl_uint i = 0; i < 8; ++i) check(set_arg(kernel, i, buffers[i % 2]));
+  EXPECT_EQ(servers_of(kernel, 3).size(), 3u);
+}
 
 // The last test, because the first member is gone afterwards.
 TEST_F(AutomaticJointTest, ZzALostMemberIsNotAskedAboutImagesAndKernels) {

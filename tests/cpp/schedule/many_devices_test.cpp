@@ -82,8 +82,8 @@ class ManyDevicesTest : public testing::TestWithParam<std::size_t> {
     std::vector<Ticket> after;
     if (!running_.empty() && random_() % 2) after.push_back(running_.back().ticket);
     const std::vector<Access> accesses = {{random_() % 30, 0, random_() % 2000, true, true}};
-    const Placement placed =
-        cluster_.scheduler_.place({.kernel = kernel, .size = size, .accesses = accesses, .after = after}, now);
+    const Placement placed = cluster_.scheduler_.place(
+        {.kernel = kernel, .size = size, .accesses = accesses, .bytes = accesses[0].bytes, .after = after}, now);
     ASSERT_NE(placed.device, kNoDevice);
     cluster_.places_.put(accesses[0].buffer, 1 << 20, {placed.device});
     running_.push_back({placed.ticket, kernel, placed.device, size});

@@ -25,13 +25,22 @@ TEST_P(EachPolicyTest, PlacesOnlyWhereTheKernelRuns) {
   const DeviceId fits = cluster.add_speed(1);
   cluster.scheduler_.set_present(lost, false);
   const KernelId kernel = cluster.scheduler_.add_kernel("k");
-  const std::vector<Access> accesses = {{1, 0, 2000, false, true}};
   for (const DeviceId told : {fpga, small, lost, fits, kNoDevice, DeviceId{77}}) {
-    Task task{.kernel = kernel, .size = 1, .accesses = accesses, .after = {}, .told = told};
+    Task task{.kernel = kernel, .size = 1, .accesses = {}, .bytes = 2000, .after = {}, .told = told};
     const Placement placement = cluster.scheduler_.place(task, 0);
     EXPECT_EQ(placement.device, fits);
     EXPECT_NE(placement.ticket, 0u);
   }
+}
+
+TEST_P(EachPolicyTest, WhatFitsNowhereGoesToTheLargestThatRunsIt) {
+  SmallCluster cluster(GetParam());
+  cluster.add({.builds = false, .memory_bytes = 5000});
+  cluster.add({.memory_bytes = 1000});
+  const DeviceId largest = cluster.add({.memory_bytes = 3000});
+  const KernelId kernel = cluster.scheduler_.add_kernel("k");
+  const Task task{.kernel = kernel, .size = 1, .accesses = {}, .bytes = 4000, .after = {}};
+  EXPECT_EQ(cluster.scheduler_.place(task, 0).device, largest);
 }
 
 TEST_P(EachPolicyTest, SaysWhenNothingIsThere) {

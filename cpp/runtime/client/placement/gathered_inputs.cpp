@@ -1,6 +1,8 @@
 #include "runtime/client/placement/gathered_inputs.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 namespace remotecl {
 
@@ -49,6 +51,23 @@ void GatheredInputs::find(const schedule::Access& access, std::vector<schedule::
     out.push_back({parts_[i].bytes, schedule::DeviceWords(words_).subspan(parts_[i].words, words_each_),
                    parts_[i].holders.contains(kHost)});
   }
+}
+
+std::uint64_t GatheredInputs::bytes() const {
+  sorted_.resize(accesses_.size());
+  std::iota(sorted_.begin(), sorted_.end(), std::size_t{0});
+  std::ranges::sort(sorted_, {},
+                    [this](std::size_t at) { return std::pair(memories_[at].storage, accesses_[at].offset); });
+  std::uint64_t sum = 0, end = 0;  // of the last memory, up to where it has been counted
+  const BufferStorage* last = nullptr;
+  for (const std::size_t at : sorted_) {
+    const schedule::Access& access = accesses_[at];
+    if (std::exchange(last, memories_[at].storage) != memories_[at].storage) end = 0;
+    const std::uint64_t access_end = access.offset + access.bytes;
+    if (access_end > end) sum += access_end - std::max(end, access.offset);
+    end = std::max(end, access_end);
+  }
+  return sum;
 }
 
 std::uint64_t GatheredInputs::bytes_at(Location location) const {

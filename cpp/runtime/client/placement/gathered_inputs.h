@@ -27,6 +27,8 @@ class GatheredInputs final : public schedule::Residency {
   // The accesses name what was gathered by its index.
   std::span<const schedule::Access> accesses() const { return accesses_; }
   void find(const schedule::Access& access, std::vector<schedule::Segment>& out) const override;
+  // All that the command uses, each byte once, whatever parts of the memory it uses several times.
+  std::uint64_t bytes() const;
   // How many bytes the device at this location has, of all that the command uses.
   std::uint64_t bytes_at(Location location) const;
 
@@ -51,7 +53,9 @@ class GatheredInputs final : public schedule::Residency {
   std::vector<Memory> memories_;  // one for each access
   std::vector<Part> parts_;
   std::vector<std::uint64_t> words_;
-  std::vector<ResidencyDirectory::Transfer> found_;  // kept for its memory
+  // Kept for their memory.
+  std::vector<ResidencyDirectory::Transfer> found_;
+  mutable std::vector<std::size_t> sorted_;
 };
 
 }  // namespace remotecl

@@ -155,6 +155,7 @@ void Placement::tell(const QueueTasks::Ended& task, schedule::Time now) {
 
 Placement::Placed Placement::place(QueueTasks& tasks, const Launch& launch) {
   const schedule::KernelId kernel = kernel_id(launch.kernel, launch.members);
+  const std::uint64_t bytes = launch.inputs.bytes();
   std::vector<Ref<Event>> released;  // after unlocking
   const MutexLock lock(mutex_);
   const schedule::Time time = now();
@@ -168,6 +169,7 @@ Placement::Placed Placement::place(QueueTasks& tasks, const Launch& launch) {
   task.kernel = kernel;
   task.size = launch.size;
   task.accesses = launch.inputs.accesses();
+  task.bytes = bytes;
   task.after = tickets_before(tasks, launch);
   if (launch.told != nullptr) task.told = devices_.id(*launch.told);
   if (launch.only != nullptr) [[unlikely]]
