@@ -18,10 +18,11 @@ cl_mem make_buffer(cl_context context, std::vector<cl_mem_properties> properties
   Context& in = object<Context>(context);
   icd::require_valid(flags);
   // "CL_INVALID_BUFFER_SIZE if size is 0 ... or greater than CL_DEVICE_MAX_MEM_ALLOC_SIZE for all devices in context."
-  const auto fits = [size](Device* device) {
+  // An automatic device is one that has what each of its members has.
+  const auto fits = [size](const Device* device) {
     return size <= device->number<cl_ulong>(CL_DEVICE_MAX_MEM_ALLOC_SIZE, ~cl_ulong{0});
   };
-  require(size != 0 && std::any_of(in.devices().begin(), in.devices().end(), fits), CL_INVALID_BUFFER_SIZE);
+  require(size != 0 && std::ranges::any_of(in.named_devices(), fits), CL_INVALID_BUFFER_SIZE);
   // "CL_INVALID_HOST_PTR if host_ptr is NULL and CL_MEM_USE_HOST_PTR or CL_MEM_COPY_HOST_PTR are set in flags or if
   // host_ptr is not NULL but [they] are not set."
   const bool wants_pointer = (flags & (CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR)) != 0;

@@ -32,6 +32,13 @@ class AutomaticJointTest : public ::testing::Test {
   }
 };
 
+TEST_F(AutomaticJointTest, ABufferFitsOnEachMember) {
+  make_buffer(context_, kSmallestAllocation);
+  cl_int error = CL_SUCCESS;
+  EXPECT_EQ(clCreateBuffer(context_, CL_MEM_READ_WRITE, kSmallestAllocation + 1, nullptr, &error), nullptr);
+  EXPECT_EQ(error, CL_INVALID_BUFFER_SIZE);
+}
+
 TEST_F(AutomaticJointTest, ABufferThatAKernelGetsSeveralTimesIsCountedOnce) {
   const Owned<cl_kernel> kernel = make_kernel(program_, "k_mmmmmmmm");
   const Owned<cl_mem> buffers[] = {make_buffer(context_, kSmallestAllocation),
