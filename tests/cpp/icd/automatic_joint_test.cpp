@@ -47,6 +47,29 @@ TEST_F(AutomaticJointTest, ABufferThatAKernelGetsSeveralTimesIsCountedOnce) {
   EXPECT_EQ(servers_of(kernel, 3).size(), 3u);
 }
 
+TEST_F(AutomaticJointTest, SubGroupsAreThoseOfEachMember) {
+  const Owned<cl_kernel> fill = make_kernel(program_, "fill_mv");
+  const std::size_t group = 64;
+  std::size_t size = 0;
+  check(clGetKernelSubGroupInfo(fill, device_, CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE, sizeof group, &group,
+                                sizeof size, &size, nullptr));
+  EXPECT_EQ(size, kSmallestGroup / 2);
+}
+
+TEST_F(AutomaticJointTest, ASuggestedGroupRunsOnEachMember) {
+  const auto suggest =
+      reinterpret_cast<clGetKernelSuggestedLocalWorkSizeKHR_fn>(clGetExtensionFunctionAddressForPlatform(
+          Environment::get().remote_platform(), "clGetKernelSuggestedLocalWorkSizeKHR"));
+  const Owned<cl_mem> buffer = make_buffer(context_, kCount * sizeof(int));
+  const Owned<cl_kernel> fill = make_kernel(program_, "fill_mv");
+  check(set_arg(fill, 0, buffer));
+  check(set_arg(fill, 1, 1));
+  const std::size_t global = kCount;
+  std::size_t local = 0;
+  check(suggest(queue_, fill, 1, nullptr, &global, &local));
+  EXPECT_EQ(local, kSmallestGroup);
+}
+
 // The last test, because the first member is gone afterwards.
 TEST_F(AutomaticJointTest, ZzALostMemberIsNotAskedAboutImagesAndKernels) {
   Environment::get().daemon(0).kill();

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "runtime/client/commands/commands.h"
 #include "runtime/client/program/driver_answer.h"
@@ -7,15 +9,51 @@
 
 namespace remotecl {
 
-cl_int suggest_local_size(CommandQueue& queue, Kernel& kernel, const NDRange& range, std::size_t* suggested) {
-  if (queue.device().is_automatic()) {
-    // A size that suits one member is a valid one for the others.
-    for (Device* member : queue.device().members()) {
-      if (!kernel.program().ready_on(*member) || member->lost()) continue;
-      return suggest_local_size(queue.context().transfer_queue_on(*member), kernel, range, suggested);
-    }
-    return CL_INVALID_PROGRAM_EXECUTABLE;
+namespace {
+
+// A size without a smaller factor is of no use as part of a group.
+constexpr std::size_t kFactorMax = 1024;
+
+// Divides the sizes by their factors, as few as will do, so that they still divide what they divided.
+void fit(std::span<std::size_t> sizes, std::span<const std::size_t> item_limits, std::size_t group_limit) {
+  const auto reduce = [](std::size_t& size) {
+    std::size_t factor = 2;
+    while (factor <= kFactorMax && size % factor != 0) ++factor;
+    size = factor <= kFactorMax ? size / factor : 1;
+  };
+  std::size_t product = 1;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    while (sizes[i] > 1 && sizes[i] > item_limits[i]) reduce(sizes[i]);
+    product *= sizes[i];
   }
+  while (product > group_limit && product > 1) {
+    std::size_t& largest = *std::ranges::max_element(sizes);
+    product /= largest;
+    reduce(largest);
+    product *= largest;
+  }
+}
+
+// What one member suggests, as far as it is valid for all.
+cl_int suggest_for_members(CommandQueue& queue, Kernel& kernel, const NDRange& range, std::size_t* suggested) {
+  const Device& device = queue.device();
+  for (Device* member : device.members()) {
+    if (member->lost() || !kernel.program().ready_on(*member)) continue;
+    const cl_int error = suggest_local_size(queue.context().transfer_queue_on(*member), kernel, range, suggested);
+    if (error == CL_DEVICE_NOT_AVAILABLE) continue;  // lost just now
+    if (error != CL_SUCCESS) return error;
+    const auto limits = device.number<Extent>(CL_DEVICE_MAX_WORK_ITEM_SIZES, {SIZE_MAX, SIZE_MAX, SIZE_MAX});
+    const std::size_t group_limit = kernel.info_on(device).work_group_size;
+    fit({suggested, range.dimensions}, limits, group_limit == 0 ? SIZE_MAX : group_limit);
+    return CL_SUCCESS;
+  }
+  return CL_DEVICE_NOT_AVAILABLE;
+}
+
+}  // namespace
+
+cl_int suggest_local_size(CommandQueue& queue, Kernel& kernel, const NDRange& range, std::size_t* suggested) {
+  if (queue.device().is_automatic()) return suggest_for_members(queue, kernel, range, suggested);
   Session& session = queue.session();
   const auto answer = ask<NativeAnswer>(
       session,

@@ -33,7 +33,8 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
   std::atomic<std::uint32_t>& placement_id() { return placement_id_; }
   void set_launched_group(const Device& device, std::size_t size);
 
-  // Asks the native driver of `device`, with the last parameters of the native call; blocks.
+  // Asks the native driver of `device`, with the last parameters of the native call; blocks. Of an automatic device the
+  // answer holds on all members that have the kernel and whose servers are there.
   cl_int query(Device& device, KernelQuery query, cl_uint name, Bytes input, std::size_t size, void* value,
                std::size_t* size_ret);
 
@@ -75,6 +76,8 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
 
  private:
   ~Kernel() override;
+  cl_int query_members(Device& automatic, KernelQuery query, cl_uint name, Bytes input, std::size_t size, void* value,
+                       std::size_t* size_ret);
   cl_int find_memory(const ArgumentInfo& info, ArgumentKind kind, std::size_t size, const void* value,
                      MemoryObject*& memory) const;
   cl_int find_sampler(std::size_t size, const void* value, Sampler*& sampler) const;
