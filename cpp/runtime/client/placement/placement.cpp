@@ -137,9 +137,14 @@ std::vector<schedule::Ticket>& Placement::tickets_before(const QueueTasks& tasks
   return before_;
 }
 
-void Placement::take_ended(std::vector<Ref<Event>>& released, schedule::Time now) {
-  for (QueueTasks* queue : queues_) {
-    queue->take_ended(released, [&](const QueueTasks::Ended& task) NO_THREAD_SAFETY_ANALYSIS { tell(task, now); });
+void Placement::take_ended(QueueTasks& own, std::vector<Ref<Event>>& released, schedule::Time now) {
+  const auto take = [&](QueueTasks& queue) NO_THREAD_SAFETY_ANALYSIS {
+    queue.take_ended(released, [&](const QueueTasks::Ended& task) NO_THREAD_SAFETY_ANALYSIS { tell(task, now); });
+  };
+  take(own);
+  for (std::size_t looks = std::min(queues_.size(), kLooksMax); looks > 0; --looks) {
+    next_queue_ = next_queue_ + 1 < queues_.size() ? next_queue_ + 1 : 0;
+    if (queues_[next_queue_] != &own) take(*queues_[next_queue_]);
   }
 }
 
@@ -159,7 +164,7 @@ Placement::Placed Placement::place(QueueTasks& tasks, const Launch& launch) {
   std::vector<Ref<Event>> released;  // after unlocking
   const MutexLock lock(mutex_);
   const schedule::Time time = now();
-  take_ended(released, time);
+  take_ended(tasks, released, time);
   if (time >= links_at_) {
     devices_.tell_links(scheduler_);
     links_at_ = time + kLinksPeriod;

@@ -97,11 +97,14 @@ class Placement final : public LoadSink, public SampleSink {
     schedule::Placement why;
   };
   static constexpr std::size_t kKnown = 4096;
+  // However many queues a program has, a placement looks at so many.
+  static constexpr std::size_t kLooksMax = 8;
 
   Placement();
   schedule::KernelId kernel_id(Kernel& kernel, const std::vector<Device*>& members);
   std::vector<schedule::Ticket>& tickets_before(const QueueTasks& tasks, const Launch& launch) REQUIRES(mutex_);
-  void take_ended(std::vector<Ref<Event>>& released, schedule::Time now) REQUIRES(mutex_);
+  // Of that queue, and of some others in turn.
+  void take_ended(QueueTasks& own, std::vector<Ref<Event>>& released, schedule::Time now) REQUIRES(mutex_);
   void tell(const QueueTasks::Ended& task, schedule::Time now) REQUIRES(mutex_);
   static schedule::Time now();
 
@@ -112,6 +115,7 @@ class Placement final : public LoadSink, public SampleSink {
   std::vector<std::uint64_t> placed_ GUARDED_BY(mutex_);                            // by device
   std::unordered_map<std::string, schedule::KernelId> kernels_ GUARDED_BY(mutex_);  // by text, name and devices
   std::vector<QueueTasks*> queues_ GUARDED_BY(mutex_);
+  std::size_t next_queue_ GUARDED_BY(mutex_) = 0;            // that was looked at last
   std::array<Known, kKnown> known_ GUARDED_BY(mutex_);       // by event, the latest
   std::vector<schedule::Ticket> before_ GUARDED_BY(mutex_);  // kept for its memory
   std::string policy_name_ GUARDED_BY(mutex_);
