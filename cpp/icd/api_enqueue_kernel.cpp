@@ -90,10 +90,13 @@ std::uint64_t group_size(const NDRange& range) {
 }
 
 // "CL_INVALID_WORK_GROUP_SIZE ... if the total number of work-items in the work-group is greater than
-// CL_KERNEL_WORK_GROUP_SIZE." NVIDIA's driver reports 256 there, but launches 1024 if the registers suffice.
+// CL_KERNEL_WORK_GROUP_SIZE." NVIDIA's driver reports 256 there, but launches 1024 if the registers suffice. What one
+// member of an automatic device launches says nothing of the others.
 bool is_doubtful(Kernel& kernel, const Device& device, const NDRange& range) {
   const std::size_t said = kernel.info_on(device).work_group_size;
-  return said != 0 && group_size(range) > std::max(said, kernel.launched_group(device));
+  const bool is_above = said != 0 && group_size(range) > std::max(said, kernel.launched_group(device));
+  require(!is_above || !device.is_automatic(), CL_INVALID_WORK_GROUP_SIZE);
+  return is_above;
 }
 
 NDRange make_range(const Device& device, cl_uint dimensions, const size_t* offset, const size_t* global,

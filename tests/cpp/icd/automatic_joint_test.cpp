@@ -70,6 +70,21 @@ TEST_F(AutomaticJointTest, ASuggestedGroupRunsOnEachMember) {
   EXPECT_EQ(local, kSmallestGroup);
 }
 
+TEST_F(AutomaticJointTest, AGroupThatIsTooLargeForAMemberIsRefused) {
+  const Owned<cl_mem> buffer = make_buffer(context_, kCount * sizeof(int));
+  const Owned<cl_kernel> fill = make_kernel(program_, "fill_mv");
+  check(set_arg(fill, 0, buffer));
+  check(set_arg(fill, 1, 1));
+  const std::size_t global = kCount;
+  for (int i = 0; i < 3; ++i) {
+    std::size_t local = 2 * kSmallestGroup;
+    EXPECT_EQ(clEnqueueNDRangeKernel(queue_, fill, 1, nullptr, &global, &local, 0, nullptr, nullptr),
+              CL_INVALID_WORK_GROUP_SIZE);
+    local = kSmallestGroup;
+    check(clEnqueueNDRangeKernel(queue_, fill, 1, nullptr, &global, &local, 0, nullptr, nullptr));
+  }
+}
+
 // The last test, because the first member is gone afterwards.
 TEST_F(AutomaticJointTest, ZzALostMemberIsNotAskedAboutImagesAndKernels) {
   Environment::get().daemon(0).kill();
