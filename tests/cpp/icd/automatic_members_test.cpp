@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "icd/automatic_device.h"
+#include "icd/automatic_device_fixture.h"
 #include "icd/fake_driver.h"
 
 namespace remotecl::testing {
@@ -83,6 +83,77 @@ TEST_F(AutomaticMembersTest, AFailedKernelFailsItsEventAndNotTheNextCommand) {
   // The first one of each GPU.
   EXPECT_EQ(statuses, (std::vector<cl_int>{-9999, -9999, CL_COMPLETE, CL_COMPLETE}));
 }
+
+// A program that accelerators have as a binary, which nobody compiles, beside GPUs.
+class PrebuiltTest : public FakeDriverTest, public ::testing::WithParamInterface<const char*> {
+ protected:
+  const cl_device_id device_ = automatic_device(GetParam());
+  const std::vector<cl_device_id> gpus_ = members(CL_DEVICE_TYPE_GPU);
+  const std::vector<cl_device_id> accelerators_ = members(CL_DEVICE_TYPE_ACCELERATOR);
+  const Owned<cl_context> context_ = make_context({device_, gpus_[0], gpus_[1], accelerators_[0], accelerators_[1]});
+  const Owned<cl_command_queue> queue_ = make_queue(context_, device_);
+  const Owned<cl_mem> buffer_ = make_buffer(context_, kCount * sizeof(int));
+
+  // The automatic device is of all of its members' types.
+  std::vector<cl_device_id> members(cl_device_type type) const {
+    std::vector<cl_device_id> found = devices(type);
+    std::erase(found, device_);
+    return found;
+  }
+  Owned<cl_program> prebuilt(const std::vector<cl_device_id>& devices) const {
+    const std::string binary = "BINARY:add_mv";
+    const std::vector<std::size_t> sizes(devices.size(), binary.size());
+    std::vector<const unsigned char*> all(devices.size(), reinterpret_cast<const unsigned char*>(binary.data()));
+    cl_int error = CL_SUCCESS;
+    Owned<cl_program> program(clCreateProgramWithBinary(context_, static_cast<cl_uint>(devices.size()), devices.data(),
+                                                        sizes.data(), all.data(), nullptr, &error));
+    check(error);
+    check(clBuildProgram(program, 0, nullptr, nullptr, nullptr, nullptr));
+    return program;
+  }
+  // Of the devices that run the program's kernel, after each of which the queue is empty.
+  std::set<std::string> names_of_runs(cl_program program) {
+    const int zero = 0;
+    check(clEnqueueFillBuffer(queue_, buffer_, &zero, sizeof zero, 0, kCount * sizeof(int), 0, nullptr, nullptr));
+    const Owned<cl_kernel> add = make_kernel(program, "add_mv");
+    set_arguments(add, buffer_, 1);
+    std::set<std::string> names;
+    for (int i = 0; i < 8; ++i) {
+      Owned<cl_event> event;
+      check(run(queue_, add, kCount, {}, event.out()));
+      check(clFinish(queue_));
+      names.insert(explain(event)["device"]["name"].get<std::string>());
+    }
+    EXPECT_EQ(read<int>(queue_, buffer_, kCount), std::vector<int>(kCount, 8));
+    return names;
+  }
+};
+
+TEST_P(PrebuiltTest, WhatOnlyAcceleratorsHaveRunsThere) {
+  EXPECT_EQ(names_of_runs(prebuilt(accelerators_)), std::set<std::string>{"fake accelerator 0"});
+}
+
+TEST_P(PrebuiltTest, WhatOnlyGpusBuildRunsThere) {
+  const Owned<cl_program> program = make_program(context_, "add_mv");
+  check(clBuildProgram(program, static_cast<cl_uint>(gpus_.size()), gpus_.data(), nullptr, nullptr, nullptr));
+  EXPECT_EQ(names_of_runs(program), std::set<std::string>{"fake gpu 0"});
+}
+
+TEST_P(PrebuiltTest, WhatBothHaveRunsOnEither) {
+  std::vector<cl_device_id> all = gpus_;
+  all.insert(all.end(), accelerators_.begin(), accelerators_.end());
+  const std::set<std::string> names = names_of_runs(prebuilt(all));
+  EXPECT_GE(names.size(), GetParam() == std::string("round-robin") ? 2u : 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(EachPolicy, PrebuiltTest,
+                         ::testing::Values("static", "round-robin", "least-loaded", "earliest-finish", "least-energy",
+                                           "cheapest"),
+                         [](const auto& info) {
+                           std::string name(info.param);
+                           std::erase(name, '-');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace remotecl::testing
