@@ -11,7 +11,7 @@ class LoadSink {
  public:
   struct Load {
     double queued_s = 0;  // how long the device takes for others' work that has not ended; an estimate
-    double weight = 0;    // of the users whose work that is, each counted once
+    double weight = 0;    // of the sessions whose work that is, added up; each has that of its user
   };
 
   // The load of a device has changed, or it is the first report, which names every device. `device_index` is as the
