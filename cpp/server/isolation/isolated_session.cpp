@@ -42,7 +42,7 @@ IsolatedSession::IsolatedSession(std::unique_ptr<ChildProcess> process, Address 
       wants_loads_(std::move(wants_loads)),
       load_changed_(std::move(load_changed)),
       peers_(peers),
-      store_(store),
+      content_(store, user_),
       sockets_(std::move(sockets)),
       load_(std::move(load)) {
   report_.totals.sessions = report_.totals.begun = 1;
@@ -201,17 +201,10 @@ void IsolatedSession::open(const OpenMessage& message) {
   });
 }
 
-bool IsolatedSession::may_store(std::size_t size) {
-  constexpr std::uint64_t kLeast = 4096;
-  return (store_traffic_ += std::max<std::uint64_t>(size, kLeast)) <= kStoreTrafficMax;
-}
-
-// The process has run code of its user's: whatever it stores only that user's sessions find, and only those that are
-// contained as well.
 void IsolatedSession::find(const StoreMessage& message) {
   run_request(message.number, [this, key = message.key] {
-    const auto content = store_ == nullptr ? std::nullopt : store_->find("contained " + user_, key);
-    return content && may_store(content->size()) ? memory_with(*content) : Descriptor();
+    const auto content = content_.find(key);
+    return content ? memory_with(*content) : Descriptor();
   });
 }
 
@@ -219,23 +212,16 @@ void IsolatedSession::keep(const StoreMessage& message, SessionChannel::Packet& 
   if (packet.descriptors.size() != 1) return;
   const auto memory = std::make_shared<Descriptor>(std::move(packet.descriptors.front()));
   const bool is_upload = packet.type == PacketType::kKeepUpload;
-  ContentStore* const store = is_upload ? uploads() : store_;
-  run_request(message.number, [this, key = message.key, memory, store, is_upload] {
+  run_request(message.number, [this, key = message.key, memory, is_upload] {
     const auto content = read_memory(*memory, Store::kContentSizeMax);
-    if (store == nullptr || !content) return Descriptor();
-    if (is_upload || may_store(content->size())) store->keep("contained " + user_, key, *content);
+    if (content) is_upload ? content_.keep_upload(key, *content) : content_.keep(key, *content);
     return Descriptor();
   });
 }
 
-ContentStore* IsolatedSession::uploads() const { return store_ != nullptr ? store_->uploads() : nullptr; }
-
 // The process may read that file, and nothing else by it.
 void IsolatedSession::open_upload(const StoreMessage& message) {
-  run_request(message.number, [this, key = message.key] {
-    ContentStore* const store = uploads();
-    return store != nullptr ? Descriptor(store->open("contained " + user_, key).release()) : Descriptor();
-  });
+  run_request(message.number, [this, key = message.key] { return Descriptor(content_.open_upload(key).release()); });
 }
 
 // The rules and the log are the daemon's, whatever the process says. Datagrams could go anywhere from a socket that it

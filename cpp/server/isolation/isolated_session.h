@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "runtime/base/mutex.h"
-#include "runtime/store/content_store.h"
 #include "server/admission/peer_rules.h"
 #include "server/isolation/child_process.h"
+#include "server/isolation/contained_content.h"
 #include "server/isolation/tls_relay.h"
 #include "server/network/socket_broker.h"
 #include "server/status/load_reporter.h"
@@ -71,9 +71,6 @@ class IsolatedSession {
 
  private:
   static constexpr std::size_t kRequestsMax = 128;  // at the same time
-  // How many bytes of programs the session may read from and write to the store in its life: what it does not receive
-  // stays in memory, and what it writes displaces other entries.
-  static constexpr std::uint64_t kStoreTrafficMax = 512u << 20;
 
   bool send_further(IncomingConnection& incoming, int descriptor);
   void take(SessionChannel::Packet& packet) EXCLUDES(mutex_);
@@ -86,8 +83,6 @@ class IsolatedSession {
   void keep(const StoreMessage& message, SessionChannel::Packet& packet);
   void open_upload(const StoreMessage& message);
   void open_socket(const SocketMessage& message);
-  bool may_store(std::size_t size);
-  ContentStore* uploads() const;
   void run_request(std::uint64_t number, std::function<Descriptor()> work);
   // `error`: see DoneMessage.
   void answer(std::uint64_t number, std::string_view failure, const Descriptor& descriptor, int error = 0);
@@ -101,9 +96,8 @@ class IsolatedSession {
   const std::function<void(bool)> wants_loads_;
   const std::function<void()> load_changed_;
   const PeerRules& peers_;
-  ContentStore* const store_;
+  ContainedContent content_;
   const Ref<SocketBroker> sockets_;
-  std::atomic<std::uint64_t> store_traffic_{0};
   bool ended_in_order_ = false;
   std::unique_ptr<TlsRelay> first_;  // of the first connection
   std::thread first_thread_;
