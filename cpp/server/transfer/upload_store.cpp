@@ -1,5 +1,7 @@
 #include "server/transfer/upload_store.h"
 
+#include <exception>
+#include <new>
 #include <system_error>
 
 #include "server/util/log.h"
@@ -22,7 +24,11 @@ std::unique_ptr<UploadStore::FoundChunk> UploadStore::find(const std::string& ow
 std::unique_ptr<UploadStore::NewChunk> UploadStore::begin_chunk(const std::string& owner, std::uint64_t size) {
   if (store_ == nullptr || !take(waiting_, size, kWaitingMax)) return nullptr;
   std::unique_ptr<NewChunk> chunk(new NewChunk{owner, {}, {waiting_, size}});
-  chunk->bytes.reserve(static_cast<std::size_t>(size));
+  try {
+    chunk->bytes.reserve(static_cast<std::size_t>(size));
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
   return chunk;
 }
 
@@ -58,7 +64,16 @@ void UploadStore::run() {
       queue_.pop_front();
       is_storing_ = true;
     }
-    store_->keep(chunk->owner, sha256(chunk->bytes), chunk->bytes);
+    keep(chunk->owner, sha256(chunk->bytes), chunk->bytes);
+  }
+}
+
+void UploadStore::keep(const std::string& owner, const Digest& digest, Bytes bytes) {
+  if (store_ == nullptr) return;
+  try {
+    store_->keep(owner, digest, bytes);
+  } catch (const std::exception& error) {
+    log_info("a chunk of an upload was not stored: {}", error.what());
   }
 }
 

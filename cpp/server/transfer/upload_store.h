@@ -48,14 +48,12 @@ class UploadStore {
   bool keeps() const { return store_ != nullptr; }
   // Null if this owner has stored nothing with this digest, or if too many are open.
   std::unique_ptr<FoundChunk> find(const std::string& owner, const Digest& digest);
-  // Null if too much waits to be stored.
+  // Null if too much waits to be stored, or memory is too short for it.
   std::unique_ptr<NewChunk> begin_chunk(const std::string& owner, std::uint64_t size);
   // Stores a chunk that is complete under the digest of its bytes, whatever the client has said.
   void keep(std::unique_ptr<NewChunk> chunk) EXCLUDES(thread_.mutex);
   // Stores bytes whose digest was verified, on the calling thread.
-  void keep(const std::string& owner, const Digest& digest, Bytes bytes) {
-    if (store_ != nullptr) store_->keep(owner, digest, bytes);
-  }
+  void keep(const std::string& owner, const Digest& digest, Bytes bytes);
   // Waits until all of them are stored.
   void save_all(std::chrono::steady_clock::time_point deadline) EXCLUDES(thread_.mutex);
 
