@@ -45,7 +45,13 @@ void RdmaAcceptor::stop() {
 }
 
 void RdmaAcceptor::listen() {
-  if (std::exchange(has_listened_, true)) return;
+  const auto now = Clock::now();
+  if (!listeners_.empty() || now < listens_again_) return;
+  listens_again_ = now + kListensEvery;
+  // Those of former listeners, which need this lock no more.
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+  cause_.clear();
   try {
     for (const Address& address : addresses_at(host_)) {
       auto listener = std::make_unique<RdmaListener>(address);
@@ -98,6 +104,7 @@ void RdmaAcceptor::forget(const RdmaListener& listener) {
   const auto at = std::ranges::find(listeners_, &listener, &std::unique_ptr<RdmaListener>::get);
   former = std::move(*at);
   listeners_.erase(at);
+  listens_again_ = {};
 }
 
 // A request that is not answered is refused.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -28,7 +29,8 @@ class RdmaAcceptor {
   const std::string& host() const { return host_; }
   // Accepts no more channels, and waits until none is being accepted.
   void stop() EXCLUDES(mutex_);
-  // Where it listens; listens now if it does not yet. Empty where there is no RDMA, and then `cause` says why.
+  // Where it listens; listens now if it does not yet. Empty where there is no RDMA, and then `cause` says why: ports
+  // may become active later, so it tries again every ten seconds in which it is asked.
   std::vector<Address> addresses(std::string* cause = nullptr) EXCLUDES(mutex_);
   // Accepts the channel, on which the stream goes on, given how many of its bytes this side has received. May throw
   // ConnectionError.
@@ -40,6 +42,9 @@ class RdmaAcceptor {
       EXCLUDES(mutex_);
 
  private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::seconds kListensEvery{10};  // while it listens nowhere
+
   struct Stream {
     Secret key;
     std::weak_ptr<RdmaSlot> slot;
@@ -56,7 +61,7 @@ class RdmaAcceptor {
 
   const std::string host_;
   Mutex mutex_;
-  bool has_listened_ GUARDED_BY(mutex_) = false;
+  Clock::time_point listens_again_ GUARDED_BY(mutex_){};
   std::string cause_ GUARDED_BY(mutex_);
   std::unordered_map<std::uint64_t, Stream> streams_ GUARDED_BY(mutex_);  // by ticket
   std::vector<std::unique_ptr<RdmaListener>> listeners_ GUARDED_BY(mutex_);
