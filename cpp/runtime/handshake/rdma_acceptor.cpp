@@ -13,7 +13,6 @@ namespace remotecl {
 namespace {
 
 bool is_unspecified(const std::string& host) { return host.empty() || host == "0.0.0.0" || host == "::"; }
-bool is_link_local(const std::string& host) { return host.starts_with("fe80:"); }
 
 // Those of the active ports that the host includes. Throws ConnectionError.
 std::vector<Address> addresses_at(const std::string& host) {
@@ -24,8 +23,7 @@ std::vector<Address> addresses_at(const std::string& host) {
   std::vector<Address> addresses;
   for (const RdmaPort& port : active_rdma_ports()) {
     for (const std::string& number : port.addresses) {
-      const bool is_included = numbers.empty() ? !is_link_local(number) : std::ranges::count(numbers, number) != 0;
-      if (is_included) addresses.push_back({number, 0});
+      if (numbers.empty() || std::ranges::count(numbers, number) != 0) addresses.push_back({number, 0});
     }
   }
   if (addresses.empty()) throw ConnectionError("no active RDMA port has the address " + host);

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "runtime/handshake/rdma_acceptor.h"
+#include "runtime/transport/rdma/rdma_ports.h"
 #include "runtime/transport/tcp/tcp.h"
 #include "server/handlers/dispatch.h"
 #include "server/isolation/child_process.h"
@@ -229,6 +230,7 @@ int run_session_process(const DeviceSelection& devices, const Containment& conta
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::prctl(PR_SET_NAME, "remotecl-session");
   close_all_else();
+  if (!rdma.empty()) remember_local_addresses();
   std::string failures;
   for (const std::string& failure : contain(containment)) failures += failure + "\n";
   SessionChannel channel{Descriptor(ChildProcess::kChannelDescriptor)};

@@ -22,7 +22,7 @@ class RdmaUnavailable : public ConnectionError {
 #define REMOTECL_VERBS_FUNCTIONS(X) \
   X(ack_cq_events) X(alloc_pd) X(close_device) X(create_comp_channel) X(create_cq) X(dealloc_pd) X(dereg_mr) \
   X(destroy_comp_channel) X(destroy_cq) X(free_device_list) X(get_cq_event) X(get_device_list) \
-  X(get_device_name) X(modify_qp) X(open_device) X(query_device) X(query_gid) X(query_port) X(reg_mr) \
+  X(get_device_name) X(modify_qp) X(open_device) X(query_device) X(query_port) X(reg_mr) \
   X(wc_status_str)
 #define REMOTECL_CM_FUNCTIONS(X) \
   X(accept) X(ack_cm_event) X(bind_addr) X(connect) X(create_event_channel) X(create_id) X(create_qp) \

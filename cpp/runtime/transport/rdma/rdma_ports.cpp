@@ -1,44 +1,28 @@
 #include "runtime/transport/rdma/rdma_ports.h"
 
-#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <system_error>
 
+#include "runtime/transport/rdma/cm_id.h"
 #include "runtime/transport/rdma/rdma_library.h"
+#include "runtime/transport/rdma/socket_address.h"
 
 namespace remotecl {
 namespace {
 
-constexpr int kAddressesMax = 64;  // entries of a port's table that are looked at; few are in use
-
-std::string text_of(const ibv_gid& gid) {
-  in6_addr address;
-  std::memcpy(&address, gid.raw, sizeof(address));
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (IN6_IS_ADDR_V4MAPPED(&address)) {
-    ::inet_ntop(AF_INET, gid.raw + 12, text.data(), text.size());
-  } else {
-    ::inet_ntop(AF_INET6, gid.raw, text.data(), text.size());
-  }
-  return text.data();
-}
-
-std::vector<std::string> addresses_of(const RdmaLibrary& library, ibv_context* device, unsigned port, int entries) {
-  std::vector<std::string> addresses;
-  for (int i = 0; i < std::min(entries, kAddressesMax); ++i) {
-    ibv_gid gid{};
-    if (library.verbs.query_gid(device, static_cast<std::uint8_t>(port), i, &gid) != 0) continue;
-    if (gid.global.interface_id == 0) continue;
-    std::string text = text_of(gid);
-    // RoCE v1 and v2 have an entry each.
-    if (std::find(addresses.begin(), addresses.end(), text) == addresses.end()) addresses.push_back(std::move(text));
-  }
-  return addresses;
+bool is_active(const RdmaLibrary& library, ibv_context* device, unsigned port, ibv_port_attr& state) {
+  // The library's function fills in the attributes that it had at first, and those are the ones that are read here.
+  return library.verbs.query_port(device, static_cast<std::uint8_t>(port),
+                                  reinterpret_cast<_compat_ibv_port_attr*>(&state)) == 0 &&
+         state.state == IBV_PORT_ACTIVE;
 }
 
 void add_ports(const RdmaLibrary& library, ibv_device* device, std::vector<RdmaPort>& ports) {
@@ -48,13 +32,47 @@ void add_ports(const RdmaLibrary& library, ibv_device* device, std::vector<RdmaP
   if (context == nullptr || library.verbs.query_device(context.get(), &attributes) != 0) return;
   for (unsigned port = 1; port <= attributes.phys_port_cnt; ++port) {
     ibv_port_attr state{};
-    // The library's function fills in the attributes that it had at first, and those are the ones that are read here.
-    const int failure = library.verbs.query_port(context.get(), static_cast<std::uint8_t>(port),
-                                                 reinterpret_cast<_compat_ibv_port_attr*>(&state));
-    if (failure != 0 || state.state != IBV_PORT_ACTIVE) continue;
-    ports.push_back({library.verbs.get_device_name(device), port, state.link_layer == IBV_LINK_LAYER_INFINIBAND,
-                     addresses_of(library, context.get(), port, state.gid_tbl_len)});
+    if (!is_active(library, context.get(), port, state)) continue;
+    ports.push_back({library.verbs.get_device_name(device), port, state.link_layer == IBV_LINK_LAYER_INFINIBAND, {}});
   }
+}
+
+// Whether a connection to it needs no interface beside it, and can come from another machine.
+bool is_reachable(const ifaddrs& entry) {
+  if (entry.ifa_addr == nullptr || (entry.ifa_flags & IFF_UP) == 0 || (entry.ifa_flags & IFF_LOOPBACK) != 0)
+    return false;
+  if (entry.ifa_addr->sa_family == AF_INET) return true;
+  return entry.ifa_addr->sa_family == AF_INET6 &&
+         !IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(entry.ifa_addr)->sin6_addr);
+}
+
+std::vector<SocketAddress> local_addresses() {
+  std::vector<SocketAddress> addresses;
+  ifaddrs* found = nullptr;
+  if (::getifaddrs(&found) != 0) return addresses;
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(found, ::freeifaddrs);
+  for (const ifaddrs* entry = found; entry != nullptr; entry = entry->ifa_next) {
+    if (!is_reachable(*entry)) continue;
+    const std::size_t size = entry->ifa_addr->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+    std::memcpy(&addresses.emplace_back().storage, entry->ifa_addr, size);
+  }
+  return addresses;
+}
+
+std::optional<std::vector<SocketAddress>>& remembered_addresses() {
+  static std::optional<std::vector<SocketAddress>> addresses;
+  return addresses;
+}
+
+// The connection manager knows which port serves an address. No table of the port says so: on InfiniBand the addresses
+// are those of IPoIB, which a port does not know.
+void add_address(const RdmaLibrary& library, SocketAddress address, std::vector<RdmaPort>& ports) {
+  const CmId id(library);
+  if (library.cm.bind_addr(id.get(), address.get()) != 0 || id.get()->verbs == nullptr) return;
+  const char* const device = library.verbs.get_device_name(id.get()->verbs->device);
+  const auto port = std::ranges::find_if(
+      ports, [&](const RdmaPort& each) { return each.device == device && each.number == id.get()->port_num; });
+  if (port != ports.end()) port->addresses.push_back(address_of(address.get()).host);
 }
 
 }  // namespace
@@ -64,6 +82,8 @@ bool has_rdma_device() {
   return !std::filesystem::is_empty("/sys/class/infiniband", error) && !error;
 }
 
+void remember_local_addresses() { remembered_addresses() = local_addresses(); }
+
 std::vector<RdmaPort> active_rdma_ports() {
   const RdmaLibrary& library = RdmaLibrary::get();
   int count = 0;
@@ -71,8 +91,14 @@ std::vector<RdmaPort> active_rdma_ports() {
       library.verbs.get_device_list(&count), library.verbs.free_device_list);
   if (devices == nullptr || count == 0) throw RdmaUnavailable("there is no device");
   std::vector<RdmaPort> ports;
-  for (int i = 0; i < count; ++i) add_ports(library, devices[i], ports);
+  for (int i = 0; i < count; ++i) {
+    if (devices[i]->transport_type != IBV_TRANSPORT_IWARP) add_ports(library, devices[i], ports);
+  }
   if (ports.empty()) throw RdmaUnavailable("no port of a device is active");
+  const auto& remembered = remembered_addresses();
+  for (const SocketAddress& address : remembered ? *remembered : local_addresses()) {
+    add_address(library, address, ports);
+  }
   return ports;
 }
 

@@ -5,7 +5,6 @@
 namespace remotecl::testing {
 namespace {
 
-using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
@@ -13,8 +12,7 @@ class RdmaChannelTest : public RdmaTest {};
 
 TEST_F(RdmaChannelTest, PortsHaveTheAddressesThatServe) {
   const std::vector<RdmaPort> ports = active_rdma_ports();
-  EXPECT_THAT(ports.at(0).addresses, Contains(kV4));
-  EXPECT_THAT(ports.at(0).addresses, Contains(kV6));
+  EXPECT_THAT(ports.at(0).addresses, ::testing::UnorderedElementsAre(kV4, kV6)) << "of the interface, and no other";
   EXPECT_FALSE(ports.at(0).is_infiniband);
 }
 
