@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -42,18 +43,19 @@ std::vector<Digest> digests_of(Bytes bytes) {
 
 // How long the client would take for these bytes. Where it does not know its own speed, waiting must not cost much.
 Deadline deadline_of(const ChunkLoan& loan, std::uint64_t size) {
-  using std::chrono::milliseconds;
-  constexpr milliseconds kUnknown{2000}, kLeast{500}, kMost{10'000};
+  using std::chrono::microseconds;
+  constexpr microseconds kUnknown{2'000'000}, kMost{10'000'000};
   const auto now = Clock::now();
   if (loan.bytes_per_s == 0) return now + kUnknown;
-  const milliseconds own(size * 1000 / loan.bytes_per_s);
-  return now + std::clamp(own, kLeast, kMost);
+  return now + std::min(microseconds(size * 1'000'000 / loan.bytes_per_s), kMost);
 }
 
-// A peer's bytes are as good as their digest, which the client has said.
+// A peer's bytes are as good as their digest, which the client has said. All peers share the time that the client would
+// take, or those that do not answer would add up.
 void borrow(Session& session, Offer& offer, const ChunkLoan& loan) {
   // A link that is being made is there soon, or the client's bytes are.
   constexpr std::chrono::milliseconds kLinkMax{200};
+  std::optional<Deadline> deadline;
   for (const PeerId lender : loan.lenders) {
     std::vector<std::size_t> missing;
     std::vector<Digest> wanted;
@@ -64,10 +66,11 @@ void borrow(Session& session, Offer& offer, const ChunkLoan& loan) {
       wanted.push_back(offer.digests[i]);
       size += offer.size(i);
     }
-    if (missing.empty()) return;
-    const Ref<PeerLink> link = session.peers().await(lender, Clock::now() + kLinkMax);
+    if (!deadline) deadline = deadline_of(loan, size);
+    if (missing.empty() || Clock::now() >= *deadline) return;
+    const Ref<PeerLink> link = session.peers().await(lender, std::min(Clock::now() + kLinkMax, *deadline));
     if (!link || link->borrowing_speed().is_below(loan.bytes_per_s)) continue;
-    borrow_chunks(*link, loan.number, wanted, deadline_of(loan, size), [&](std::size_t index, Bytes bytes) {
+    borrow_chunks(*link, loan.number, wanted, *deadline, [&](std::size_t index, Bytes bytes) {
       const std::size_t chunk = missing[index];
       if (bytes.size() != offer.size(chunk) || sha256(bytes) != wanted[index]) return;
       offer.transfer.offered()->keep(wanted[index], bytes);

@@ -19,8 +19,10 @@ class BorrowingSpeed {
  public:
   using Clock = std::chrono::steady_clock;
 
-  void measured(std::uint64_t bytes, Clock::duration time);
-  // False if nothing is known: links change, so that a measurement counts for some seconds only.
+  // No bytes say nothing, except of a peer that has not answered in time.
+  void measured(std::uint64_t bytes, Clock::duration time, bool is_silent);
+  // `bytes_per_s` 0: whether it has been silent. False if nothing is known: links change, so that a measurement counts
+  // for some seconds only.
   bool is_below(std::uint64_t bytes_per_s) const;
 
  private:

@@ -246,11 +246,23 @@ TEST_F(HostileLenderTest, APeerThatIsLostInTheMiddleIsNotWaitedFor) {
 
 TEST_F(HostileLenderTest, SilenceEndsWhenTheClientWouldHaveSentTheBytes) {
   join();
+  constexpr std::uint64_t kFast = kUploadChunk * 100;
+  const PeerId lenders[] = {kSecond, kSecond, kSecond, kSecond};
   Write write(a_, kUploadChunk);
-  borrow(write, digests_of({random_chunk(1)}), kUploadChunk * 100);
+  const auto begun = std::chrono::steady_clock::now();
+  a_.send(BorrowChunks{write.transfer, 7, kFast, std::span<const PeerId>(lenders)});
+  a_.send(OfferChunks{write.transfer, 0, digests_of({random_chunk(1)})});
   EXPECT_EQ(write.answer(), "0");
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(1500)) << "the client takes 10 ms";
+  const std::uint64_t question = next<AskChunk>()->question;
+  for (const std::uint64_t bytes_per_s : {kFast, kSlow, kUnknownSpeed}) {
+    Write again(a_, kUploadChunk);
+    borrow(again, digests_of({random_chunk(2)}), bytes_per_s);
+    EXPECT_EQ(again.answer(), "0");
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(6)) << "it is asked once";
   // Late answers are no mistake.
-  say(PeerChunk{next<AskChunk>()->question, {}});
+  say(PeerChunk{question, {}});
   a_.ping();
 }
 
