@@ -22,6 +22,8 @@ class ContentStore {
   virtual void keep(const std::string& owner, const Digest& key, Bytes content) = 0;
   // For large content, which need not be in memory at once. Not valid if there is none.
   virtual StoredContent open(const std::string& /*owner*/, const Digest& /*key*/) { return StoredContent(); }
+  // Opened content was damaged: it is verified before it is opened again.
+  virtual void doubt(const std::string& /*owner*/, const Digest& /*key*/) {}
   // Where the chunks of uploads are kept, under their digests; null: nowhere. Nothing of one is found in the other.
   virtual ContentStore* uploads() { return nullptr; }
 };

@@ -114,7 +114,8 @@ StoredContent Store::open(const std::string& owner, const Digest& key) {
   const std::string name = name_of(owner, key);
   StoredFile file = directory_->open(name);
   const std::optional<FileState> state = file.state();
-  if (!state || !state->is_ours || !is_verified(name, file, *state)) {
+  const auto checksum = state && state->is_ours ? verified_checksum(name, file, *state) : std::nullopt;
+  if (!checksum) {
     forget_entry(name, state.has_value());
     return StoredContent();
   }
@@ -122,27 +123,34 @@ StoredContent Store::open(const std::string& owner, const Digest& key) {
   {
     MutexLock lock(mutex_);
     note_entry(name, state->size);
-    verified_[name] = *state;
+    verified_[name] = {*state, *checksum};
     ++counts_.hits;
     counts_.hit_bytes += state->size - kOverhead;
   }
-  return content_of(std::move(file), state);
+  return content_of(std::move(file), state, *checksum);
 }
 
-StoredContent Store::content_of(StoredFile file, const std::optional<FileState>& state) {
+void Store::doubt(const std::string& owner, const Digest& key) {
+  MutexLock lock(mutex_);
+  verified_.erase(name_of(owner, key));
+}
+
+StoredContent Store::content_of(StoredFile file, const std::optional<FileState>& state, std::uint64_t checksum) {
   if (!state || state->size < kOverhead) return StoredContent();
-  return {std::move(file), *state, kContentOffset, state->size - kOverhead};
+  return {std::move(file), *state, kContentOffset, state->size - kOverhead, checksum};
 }
 
-bool Store::is_verified(const std::string& name, const StoredFile& file, const FileState& state) {
+std::optional<std::uint64_t> Store::verified_checksum(const std::string& name, const StoredFile& file,
+                                                      const FileState& state) {
   {
     MutexLock lock(mutex_);
     const auto at = verified_.find(name);
-    if (at != verified_.end() && at->second == state) return true;
+    if (at != verified_.end() && at->second.state == state) return at->second.checksum;
   }
-  if (state.size > kContentSizeMax + kOverhead) return false;
+  if (state.size > kContentSizeMax + kOverhead) return std::nullopt;
   std::vector<std::byte> entry(static_cast<std::size_t>(state.size));
-  return file.read(0, entry) && file.state() == state && is_right(name, entry);
+  if (!file.read(0, entry) || file.state() != state || !is_right(name, entry)) return std::nullopt;
+  return Checksum::of(Bytes(entry).subspan(kContentOffset, entry.size() - kOverhead));
 }
 
 // Nobody can use a damaged entry. If another process has just replaced it by a good one, that one is lost.
@@ -192,6 +200,7 @@ void Store::keep(const std::string& owner, const Digest& key, Bytes content) {
   const std::vector<std::byte> entry = pack(name, content);
   const std::optional<FileState> written = directory_->write(name, entry);
   remember(name, content);
+  const std::uint64_t checksum = Checksum::of(content);
   {
     MutexLock lock(mutex_);
     if (!written) {
@@ -199,7 +208,7 @@ void Store::keep(const std::string& owner, const Digest& key, Bytes content) {
       return;
     }
     note_entry(name, entry.size());
-    verified_[name] = *written;
+    verified_[name] = {*written, checksum};
     written_ += entry.size();
     // Other processes write too, so look at the directory now and then.
     if (counts_.bytes <= bounds_.directory && written_ <= bounds_.directory / 16) return;

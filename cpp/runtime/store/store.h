@@ -52,8 +52,9 @@ class Store final : public ContentStore {
   void keep(const std::string& owner, const Digest& key, Bytes content) override EXCLUDES(mutex_);
   // Verifies the content only if the file is not in the state in which it was written or last verified here.
   StoredContent open(const std::string& owner, const Digest& key) override EXCLUDES(mutex_);
-  // The content of an entry's file that a store has opened, in this process or another one.
-  static StoredContent content_of(StoredFile file, const std::optional<FileState>& state);
+  void doubt(const std::string& owner, const Digest& key) override EXCLUDES(mutex_);
+  // The content of an entry's file that a store has opened, in this process or another one, and its checksum there.
+  static StoredContent content_of(StoredFile file, const std::optional<FileState>& state, std::uint64_t checksum);
   Store* uploads() override { return uploads_.get(); }
 
   Counts counts() const EXCLUDES(mutex_);
@@ -68,11 +69,17 @@ class Store final : public ContentStore {
     std::vector<std::byte> content;
   };
   using RecentList = std::list<Recent>;
+  struct Verified {
+    FileState state;  // in which the content was right
+    std::uint64_t checksum;
+  };
 
   void remember(const std::string& name, Bytes content) EXCLUDES(mutex_);
   void forget_entry(const std::string& name, bool is_damaged) EXCLUDES(mutex_);
   void note_entry(const std::string& name, std::uint64_t size) REQUIRES(mutex_);
-  bool is_verified(const std::string& name, const StoredFile& file, const FileState& state) EXCLUDES(mutex_);
+  // Empty if the content is not right.
+  std::optional<std::uint64_t> verified_checksum(const std::string& name, const StoredFile& file,
+                                                 const FileState& state) EXCLUDES(mutex_);
   void trim() EXCLUDES(mutex_);
 
   const std::unique_ptr<Directory> directory_;
@@ -84,8 +91,8 @@ class Store final : public ContentStore {
 
   mutable Mutex mutex_;
   std::map<std::string, std::uint64_t> sizes_ GUARDED_BY(mutex_);  // of the known entries
-  std::map<std::string, FileState> verified_ GUARDED_BY(mutex_);   // how they were when their content was right
-  std::uint64_t written_ GUARDED_BY(mutex_) = 0;                   // since the directory was last listed
+  std::map<std::string, Verified> verified_ GUARDED_BY(mutex_);
+  std::uint64_t written_ GUARDED_BY(mutex_) = 0;  // since the directory was last listed
   bool trims_ GUARDED_BY(mutex_) = false;
   RecentList recent_ GUARDED_BY(mutex_);  // the most recently used first
   std::map<std::string_view, RecentList::iterator> recent_by_name_ GUARDED_BY(mutex_);

@@ -22,6 +22,10 @@ StoredContent ContainedContent::open_upload(const Digest& digest) {
   return uploads() != nullptr ? uploads()->open(owner_, digest) : StoredContent();
 }
 
+void ContainedContent::doubt_upload(const Digest& digest) {
+  if (uploads() != nullptr) uploads()->doubt(owner_, digest);
+}
+
 void ContainedContent::keep_upload(const Digest& digest, Bytes content) {
   if (uploads() == nullptr || !may_move(uploads_, content.size(), kUploadsMax)) return;
   if (sha256(content) == digest) uploads()->keep(owner_, digest, content);

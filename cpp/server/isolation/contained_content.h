@@ -22,6 +22,7 @@ class ContainedContent {
   void keep(const Digest& key, Bytes content);
   // Chunks of uploads. keep_upload() stores only what has this digest, whatever the process says.
   StoredContent open_upload(const Digest& digest);
+  void doubt_upload(const Digest& digest);
   void keep_upload(const Digest& digest, Bytes content);
 
  private:

@@ -42,9 +42,11 @@ int DaemonRequests::find(const Digest& key) {
   return await(number, channel_.send(PacketType::kFind, StoreMessage{number, key})).descriptor.release();
 }
 
-int DaemonRequests::open_upload(const Digest& key) {
+int DaemonRequests::open_upload(const Digest& key, std::uint64_t& checksum) {
   const std::uint64_t number = begin();
-  return await(number, channel_.send(PacketType::kOpenUpload, StoreMessage{number, key})).descriptor.release();
+  Answer answer = await(number, channel_.send(PacketType::kOpenUpload, StoreMessage{number, key}));
+  checksum = answer.checksum;
+  return answer.descriptor.release();
 }
 
 int DaemonRequests::open_socket(const std::string& address, int backlog) {
@@ -68,6 +70,7 @@ void DaemonRequests::done(SessionChannel::Packet packet) {
   at->second.is_there = true;
   at->second.failure = message.failure;
   at->second.error = message.error;
+  at->second.checksum = message.checksum;
   if (!packet.descriptors.empty()) at->second.descriptor = std::move(packet.descriptors.front());
   changed_.notify_all();
 }

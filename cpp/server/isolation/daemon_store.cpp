@@ -16,9 +16,10 @@ void DaemonStore::keep(const std::string&, const Digest& key, Bytes content) {
 }
 
 StoredContent DaemonStore::Uploads::open(const std::string&, const Digest& key) {
-  StoredFile file(requests_.open_upload(key));
+  std::uint64_t checksum = 0;
+  StoredFile file(requests_.open_upload(key, checksum));
   const std::optional<FileState> state = file.state();
-  return Store::content_of(std::move(file), state);
+  return Store::content_of(std::move(file), state, checksum);
 }
 
 void DaemonStore::Uploads::keep(const std::string&, const Digest& key, Bytes content) {

@@ -15,6 +15,7 @@ class DaemonStore final : public ContentStore {
     std::optional<std::vector<std::byte>> find(const std::string&, const Digest&) override { return std::nullopt; }
     void keep(const std::string& owner, const Digest& key, Bytes content) override;
     StoredContent open(const std::string& owner, const Digest& key) override;
+    void doubt(const std::string&, const Digest& key) override { requests_.doubt_upload(key); }
 
    private:
     DaemonRequests& requests_;

@@ -140,12 +140,12 @@ void IsolatedSession::end_relays() {
   while (!relays_.empty()) changed_.wait(mutex_);
 }
 
-void IsolatedSession::answer(std::uint64_t number, std::string_view failure, const Descriptor& descriptor, int error) {
-  const DoneMessage message{number, failure, error};
-  if (!descriptor.valid()) {
+void IsolatedSession::answer(std::uint64_t number, std::string_view failure, const Given& given, int error) {
+  const DoneMessage message{number, failure, error, given.checksum};
+  if (!given.descriptor.valid()) {
     process_->channel().send(PacketType::kDone, message);
   } else {
-    process_->channel().send(PacketType::kDone, message, {descriptor.get()});
+    process_->channel().send(PacketType::kDone, message, {given.descriptor.get()});
   }
 }
 
@@ -166,7 +166,7 @@ std::unique_ptr<StreamConnection> IsolatedSession::connect(const Address& to, st
   throw ConnectionError(failure);
 }
 
-void IsolatedSession::run_request(std::uint64_t number, std::function<Descriptor()> work) {
+void IsolatedSession::run_request(std::uint64_t number, std::function<Given()> work) {
   if (requests_running_ >= kRequestsMax) return answer(number, "too many connections at a time", Descriptor(), -EAGAIN);
   ++requests_running_;
   const auto run = [this, number, work = std::move(work)] {
@@ -221,7 +221,10 @@ void IsolatedSession::keep(const StoreMessage& message, SessionChannel::Packet& 
 
 // The process may read that file, and nothing else by it.
 void IsolatedSession::open_upload(const StoreMessage& message) {
-  run_request(message.number, [this, key = message.key] { return Descriptor(content_.open_upload(key).release()); });
+  run_request(message.number, [this, key = message.key] {
+    StoredContent content = content_.open_upload(key);
+    return Given(Descriptor(content.release()), content.checksum());
+  });
 }
 
 // The rules and the log are the daemon's, whatever the process says. Datagrams could go anywhere from a socket that it
@@ -247,6 +250,9 @@ void IsolatedSession::take(SessionChannel::Packet& packet) {
   if (StoreMessage given; packet.type == PacketType::kKeep && packet.read(given)) return keep(given, packet);
   if (StoreMessage wanted; packet.type == PacketType::kOpenUpload && packet.read(wanted)) return open_upload(wanted);
   if (StoreMessage given; packet.type == PacketType::kKeepUpload && packet.read(given)) return keep(given, packet);
+  if (StoreMessage told; packet.type == PacketType::kDoubtUpload && packet.read(told)) {
+    return content_.doubt_upload(told.key);
+  }
   if (SocketMessage wanted; packet.type == PacketType::kOpenSocket && packet.read(wanted)) return open_socket(wanted);
   if (WatchLoads asked; packet.type == PacketType::kWatchLoads && packet.read(asked)) {
     return wants_loads_(asked.is_wanted != 0);

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/mutex.h"
@@ -72,6 +73,14 @@ class IsolatedSession {
  private:
   static constexpr std::size_t kRequestsMax = 128;  // at the same time
 
+  // What the process gets for a request.
+  struct Given {
+    Given(Descriptor descriptor, std::uint64_t checksum = 0) : descriptor(std::move(descriptor)), checksum(checksum) {}
+
+    Descriptor descriptor;
+    std::uint64_t checksum;
+  };
+
   bool send_further(IncomingConnection& incoming, int descriptor);
   void take(SessionChannel::Packet& packet) EXCLUDES(mutex_);
   void take_report(const SessionChannel::Packet& packet) EXCLUDES(mutex_);
@@ -83,9 +92,9 @@ class IsolatedSession {
   void keep(const StoreMessage& message, SessionChannel::Packet& packet);
   void open_upload(const StoreMessage& message);
   void open_socket(const SocketMessage& message);
-  void run_request(std::uint64_t number, std::function<Descriptor()> work);
+  void run_request(std::uint64_t number, std::function<Given()> work);
   // `error`: see DoneMessage.
-  void answer(std::uint64_t number, std::string_view failure, const Descriptor& descriptor, int error = 0);
+  void answer(std::uint64_t number, std::string_view failure, const Given& given, int error = 0);
   bool enter(TlsRelay& relay) EXCLUDES(mutex_);
   void leave(TlsRelay& relay) EXCLUDES(mutex_);
   void end_relays() EXCLUDES(mutex_);

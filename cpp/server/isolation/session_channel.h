@@ -25,18 +25,19 @@ enum class PacketType : std::uint32_t {
   kFurther,    // another connection of the session
   kAsk,        // the daemon wants a report
   kReport,
-  kEnded,       // the session has ended in order; carries the last report
-  kDial,        // asks the daemon to connect to another server, which the process may not do
-  kOpen,        // asks the daemon to open memory that a peer offers to share
-  kDone,        // the daemon's answer to a request; with a descriptor if it succeeded and has something to give
-  kKick,        // end the session
-  kFind,        // asks the daemon for an entry of its store
-  kKeep,        // asks the daemon to store the content of a descriptor
-  kOpenUpload,  // asks the daemon for the file of a chunk of an upload: a StoreMessage
-  kKeepUpload,  // as kKeep, for such a chunk
-  kWatchLoads,  // the other side wants loads, or no more: a WatchLoads
-  kOpenSocket,  // asks the daemon for a socket of a kernel: a SocketMessage
-  kLoads,       // to the daemon what the session has on the devices, from it what others have: a DeviceLoads
+  kEnded,        // the session has ended in order; carries the last report
+  kDial,         // asks the daemon to connect to another server, which the process may not do
+  kOpen,         // asks the daemon to open memory that a peer offers to share
+  kDone,         // the daemon's answer to a request; with a descriptor if it succeeded and has something to give
+  kKick,         // end the session
+  kFind,         // asks the daemon for an entry of its store
+  kKeep,         // asks the daemon to store the content of a descriptor
+  kOpenUpload,   // asks the daemon for the file of a chunk of an upload: a StoreMessage
+  kKeepUpload,   // as kKeep, for such a chunk
+  kWatchLoads,   // the other side wants loads, or no more: a WatchLoads
+  kOpenSocket,   // asks the daemon for a socket of a kernel: a SocketMessage
+  kDoubtUpload,  // tells the daemon that such a chunk was damaged: a StoreMessage that is not answered
+  kLoads,        // to the daemon what the session has on the devices, from it what others have: a DeviceLoads
 };
 
 // Describes a connection that is handed over.
@@ -96,7 +97,7 @@ struct OpenMessage {
   REMOTECL_FIELDS(number, process, descriptor, cookie)
 };
 
-// Of kFind, kKeep, kOpenUpload and kKeepUpload.
+// Of kFind, kKeep, kOpenUpload, kKeepUpload and kDoubtUpload.
 struct StoreMessage {
   std::uint64_t number;
   Digest key;
@@ -112,9 +113,10 @@ struct SocketMessage {
 
 struct DoneMessage {
   std::uint64_t number;
-  std::string_view failure;  // text for people
-  std::int32_t error = 0;    // of kOpenSocket: a negative errno if there is no descriptor
-  REMOTECL_FIELDS(number, failure, error)
+  std::string_view failure;    // text for people
+  std::int32_t error = 0;      // of kOpenSocket: a negative errno if there is no descriptor
+  std::uint64_t checksum = 0;  // of kOpenUpload
+  REMOTECL_FIELDS(number, failure, error, checksum)
 };
 
 struct AskMessage {

@@ -71,7 +71,9 @@ Bytes LentChunks::read(const Digest& digest, std::vector<std::byte>& place) cons
   const auto found = store_.find(owner_, digest);
   if (found == nullptr || found->content.size() > kUploadChunk) return {};
   place.resize(static_cast<std::size_t>(found->content.size()));
-  return found->content.read(0, place) ? Bytes(place) : Bytes();
+  if (found->content.read(place)) return place;
+  store_.doubt(owner_, *found);
+  return {};
 }
 
 void LentChunks::stop() {

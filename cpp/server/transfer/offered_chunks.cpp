@@ -31,22 +31,20 @@ class CopyingInput final : public BulkInput {
 
 class StoredInput final : public BulkInput {
  public:
-  explicit StoredInput(const StoredContent& content) : content_(content) {}
+  explicit StoredInput(StoredContent& content) : content_(content) {}
 
   bool receive(const BulkDestination& to) override {
-    if (!content_.read(at_, to.bytes)) {
+    if (is_broken_ || !content_.read(to.bytes)) {
       is_broken_ = true;
       std::memset(to.bytes.data(), 0, to.bytes.size());
     }
-    at_ += to.bytes.size();
     return true;
   }
   std::size_t streams() const override { return 1; }
   bool is_broken() const { return is_broken_; }
 
  private:
-  const StoredContent& content_;
-  std::uint64_t at_ = 0;
+  StoredContent& content_;
   bool is_broken_ = false;
 };
 
@@ -139,7 +137,10 @@ void OfferedChunks::receive_stored(IncomingTransfer& transfer, StagingSet& stagi
   StoredInput input(found->content);
   const auto size = static_cast<std::uint32_t>(found->content.size());
   transfer.receive(input, size, staging);
-  if (input.is_broken()) transfer.set_error(CL_OUT_OF_RESOURCES);
+  if (input.is_broken()) {
+    transfer.set_error(CL_OUT_OF_RESOURCES);
+    store_.doubt(owner_, *found);
+  }
   transfer.count(size);
 }
 

@@ -81,7 +81,8 @@ class IncomingTransfer : public Transfer {
   std::uint64_t left() const { return size() - received_; }
   void count(std::uint32_t size) {
     received_ += size;
-    if (progress_) progress_->advance(*this, received_);
+    // Of bytes that are wrong nobody else gets any.
+    if (progress_ && error() == CL_SUCCESS) progress_->advance(*this, received_);
   }
 
   // For cut-through sends, about bytes that have been counted. host_memory(): where they are as long as the

@@ -16,7 +16,7 @@ bool UploadStore::take(std::atomic<std::uint64_t>& taken, std::uint64_t size, st
 
 std::unique_ptr<UploadStore::FoundChunk> UploadStore::find(const std::string& owner, const Digest& digest) {
   if (store_ == nullptr || !take(open_, 1, kOpenMax)) return nullptr;
-  std::unique_ptr<FoundChunk> found(new FoundChunk{StoredContent(), {open_, 1}});
+  std::unique_ptr<FoundChunk> found(new FoundChunk{digest, StoredContent(), {open_, 1}});
   found->content = store_->open(owner, digest);
   return found->content.valid() ? std::move(found) : nullptr;
 }

@@ -32,6 +32,7 @@ class UploadStore {
 
  public:
   struct FoundChunk {
+    Digest digest;
     StoredContent content;
     Share share;
   };
@@ -48,6 +49,8 @@ class UploadStore {
   bool keeps() const { return store_ != nullptr; }
   // Null if this owner has stored nothing with this digest, or if too many are open.
   std::unique_ptr<FoundChunk> find(const std::string& owner, const Digest& digest);
+  // What was read of it was damaged, so it is not found again.
+  void doubt(const std::string& owner, const FoundChunk& chunk) { store_->doubt(owner, chunk.digest); }
   // Null if too much waits to be stored, or memory is too short for it.
   std::unique_ptr<NewChunk> begin_chunk(const std::string& owner, std::uint64_t size);
   // Stores a chunk that is complete under the digest of its bytes, whatever the client has said.

@@ -1,4 +1,6 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,11 +52,11 @@ int expect_right_or_absent(Store& store, const std::string& what) {
     for (const std::string& owner : kOwners) {
       for (int number = 0; number < kChunks; ++number) {
         const auto chunk = chunk_of(owner, number);
-        const StoredContent content = store.open(asker, sha256(chunk));
+        StoredContent content = store.open(asker, sha256(chunk));
         if (!content.valid()) continue;
         EXPECT_EQ(asker, owner) << what << ": a digest is no key";
         std::vector<std::byte> read(content.size());
-        if (!content.read(0, read)) continue;
+        if (!content.read(read)) continue;
         EXPECT_EQ(read, chunk) << what << " " << owner << " " << number;
         ++found;
       }
@@ -127,13 +129,59 @@ TEST(UploadDamageTest, NorWhatChangesWhileItIsOpen) {
   const auto store = open_store(folder);
   const auto chunk = chunk_of("alice", 3);
   store->keep("alice", sha256(chunk), chunk);
-  const StoredContent content = store->open("alice", sha256(chunk));
+  const auto open = [&] { return store->open("alice", sha256(chunk)); };
+  StoredContent content = open(), changes = open();
   std::vector<std::byte> read(content.size());
-  ASSERT_TRUE(content.read(0, read));
+  ASSERT_TRUE(content.read(read));
   EXPECT_EQ(read, chunk);
-  EXPECT_FALSE(content.read(1, read)) << "beyond the end";
+  EXPECT_FALSE(content.read(MutableBytes(read).first(1))) << "beyond the end";
+  ASSERT_TRUE(changes.read(MutableBytes(read).first(100)));
   std::fstream(fs::directory_iterator(folder)->path(), std::ios::binary | std::ios::in | std::ios::out).put('x');
-  EXPECT_FALSE(content.read(0, read));
+  EXPECT_FALSE(changes.read(MutableBytes(read).first(100)));
+}
+
+// A disk that fails after the file was written, which changes no time: the bytes in memory are lost, and others read.
+TEST(UploadDamageTest, NorWhatTheDiskHasLost) {
+  const TemporaryFolder temporary;
+  const fs::path folder = temporary.path() / "store";
+  const auto store = open_store(folder);
+  std::uint64_t damaged = 0;
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    std::mt19937 random(seed);
+    const auto chunk = chunk_of("alice", static_cast<int>(1 + random() % 4));
+    store->keep("alice", sha256(chunk), chunk);
+    StoredContent undamaged = store->open("alice", sha256(chunk));
+    std::vector<std::byte> read(chunk.size());
+    const auto half = static_cast<std::ptrdiff_t>(chunk.size() / 2);
+    ASSERT_TRUE(undamaged.read({read.begin(), read.begin() + half}) &&
+                undamaged.read({read.begin() + half, read.end()}));
+    ASSERT_EQ(read, chunk);
+    const fs::path path = fs::directory_iterator(folder)->path();
+    struct stat before {};
+    ASSERT_EQ(::stat(path.c_str(), &before), 0);
+    const auto lost = random() % chunk.size();
+    std::fstream(path, std::ios::binary | std::ios::in | std::ios::out)
+        .seekp(static_cast<std::streamoff>(48 + lost))
+        .put(static_cast<char>(chunk[lost] ^ std::byte(1 + random() % 255)));
+    const timespec times[2] = {before.st_atim, before.st_mtim};
+    ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+    StoredContent content = store->open("alice", sha256(chunk));
+    ASSERT_TRUE(content.valid()) << "the file is as it was written";
+    MutableBytes left(read);
+    bool is_right = true;
+    while (is_right && !left.empty()) {
+      const std::size_t size = 1 + random() % left.size();
+      is_right = content.read(left.first(size));
+      left = left.subspan(size);
+    }
+    EXPECT_FALSE(is_right) << "seed " << seed;
+    EXPECT_TRUE(left.empty()) << "seed " << seed;
+    store->doubt("alice", sha256(chunk));
+    EXPECT_FALSE(store->open("alice", sha256(chunk)).valid()) << "seed " << seed;
+    EXPECT_TRUE(fs::is_empty(folder));
+    ++damaged;
+  }
+  EXPECT_EQ(store->counts().damaged, damaged);
 }
 
 TEST(UploadDamageTest, NorWhatAnotherRealmOrKindHas) {

@@ -1,4 +1,6 @@
 // Chunks of an offer that come from another server of the client.
+#include <filesystem>
+#include <fstream>
 #include <random>
 
 #include "runtime/store/file_directory.h"
@@ -119,6 +121,28 @@ TEST_F(BorrowedChunksTest, AServerGetsThemFromAnotherOne) {
   Write again(b_, kUploadChunk);
   b_.send(OfferChunks{again.transfer, 0, digests_of({there})});
   EXPECT_EQ(again.answer(), "1") << "B has stored what it got";
+}
+
+// The disk has lost bytes of a file that was verified, and neither its size nor its time says so.
+TEST_F(BorrowedChunksTest, DamagedBytesAreAnErrorAndNotFoundAgain) {
+  const auto chunk = random_chunk(1);
+  store(stores_.second, chunk);
+  const auto digests = digests_of({chunk});
+  Write write(b_, kUploadChunk);
+  b_.send(OfferChunks{write.transfer, 0, digests});
+  EXPECT_EQ(write.answer(), "1");
+  for (const auto& entry : std::filesystem::directory_iterator(stores_.folder.path() / "second")) {
+    const auto time = entry.last_write_time();
+    std::fstream(entry.path(), std::ios::binary | std::ios::in | std::ios::out).seekp(5000).write("damaged", 7);
+    std::filesystem::last_write_time(entry.path(), time);
+  }
+  write.leave_out();
+  EXPECT_LT(b_.event_status(write.event), 0);
+  Write again(b_, kUploadChunk);
+  b_.send(OfferChunks{again.transfer, 0, digests});
+  EXPECT_EQ(again.answer(), "0");
+  b_.send_bulk(again.transfer, chunk);
+  EXPECT_EQ(b_.event_status(again.event), CL_COMPLETE);
 }
 
 TEST_F(BorrowedChunksTest, TheQuestionMayComeBeforeTheLoanAndTheLink) {
