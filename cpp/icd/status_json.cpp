@@ -121,6 +121,12 @@ json status_json(const StatusWithRdma& answer, const std::function<std::string(P
                      {"traffic", traffic_json(link.traffic)},
                      {"rdma", rdma_at(of_links, links.size(), link.traffic)}});
   });
+  json stores = json::object();
+  answer.stores.stores.for_each([&stores](const StoreStatus& store) {
+    stores[stores.empty() ? "programs" : "uploads"] = {{"entries", store.entries},     {"bytes", store.bytes},
+                                                       {"hits", store.hits},           {"misses", store.misses},
+                                                       {"hit_bytes", store.hit_bytes}, {"failures", store.failures}};
+  });
   json of_users = json::array();
   std::vector<SocketStatus> sockets;
   answer.sockets.of_users.for_each([&sockets](const SocketStatus& each) { sockets.push_back(each); });
@@ -149,7 +155,8 @@ json status_json(const StatusWithRdma& answer, const std::function<std::string(P
           {"devices", devices},
           {"sessions", sessions},
           {"links", links},
-          {"users", of_users}};
+          {"users", of_users},
+          {"stores", stores}};
 }
 
 }  // namespace remotecl

@@ -55,6 +55,7 @@ from ._observe.stats import (
     stats,
 )
 from ._observe.status import DeviceStatus, LinkStatus, ServerStatus, SessionStatus, StatusList, UserStatus, status
+from ._observe.stores import StoreStatus
 from ._observe.traffic import Amount, Compressed, Flow, Traffic
 from ._schedule.automatic import auto
 from ._schedule.explanation import Explanation, explain
@@ -122,6 +123,7 @@ __all__ = [
     "Slice",
     "Stats",
     "StatusList",
+    "StoreStatus",
     "Trace",
     "TraceDevice",
     "TraceError",

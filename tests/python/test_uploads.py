@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import remotecl
 from conftest import RunProgram
 from daemon import WITHIN_S, Daemon
 from throttled_relay import ThrottledRelay
@@ -83,6 +84,10 @@ def test_a_second_process_sends_nothing(run_program: RunProgram, tmp_path: Path,
         for how in ("read", "later", "copied", "mapped"):
             assert found(run_program, daemon, weights, how) == size, how
         assert daemon.metrics()["remotecl_uploads_found_bytes_total",] == 4 * size
+        (status,) = remotecl.status(daemon.address)
+        assert status.stores["uploads"].hit_bytes == 4 * size
+        assert status.stores["uploads"].entries == 13
+        assert "uploads" in str(status)
     with Daemon(*options) as daemon:
         assert found(run_program, daemon, weights) == size
         assert found(run_program, daemon, weights, uploads="off") == 0

@@ -20,6 +20,18 @@ constexpr std::string_view kStillBusy =
     "its client has been told, but a command or a build of it goes on on the server, and keeps what the session had "
     "until it ends; where it never does, start the server anew. A server with --isolate would have ended its process";
 
+StoreStatus status_of(const Store& store) {
+  const Store::Counts counts = store.counts();
+  return {counts.entries, counts.bytes, counts.hits, counts.misses, counts.hit_bytes, counts.failed + counts.damaged};
+}
+
+std::vector<StoreStatus> stores_of(Store* store) {
+  if (store == nullptr) return {};
+  std::vector<StoreStatus> stores{status_of(*store)};
+  if (store->uploads() != nullptr) stores.push_back(status_of(*store->uploads()));
+  return stores;
+}
+
 }  // namespace
 
 void Server::serve_monitor(IncomingConnection& incoming) {
@@ -78,7 +90,8 @@ void Server::answer_monitor(Connection& connection, const Address& from, const U
       if (!answer_kick(connection, question, user)) return;
       continue;
     }
-    const StatusReport report = host_->report(from, LoadSampler::kPatience);
+    StatusReport report = host_->report(from, LoadSampler::kPatience);
+    report.stores = stores_of(store_);
     GetStatus question{};
     Decoder(bytes).read(question);
     if (!connection.write(encode_status(question.token, identity_, driver_, report))) return;

@@ -88,7 +88,8 @@ std::vector<std::byte> encode_status(Token token, const DaemonIdentity& daemon, 
                                        rdma,
                                        {std::span<const UserStatus>(users)},
                                        report.totals.rdma_costs,
-                                       {std::span<const SocketStatus>(sockets)}});
+                                       {std::span<const SocketStatus>(sockets)},
+                                       {std::span<const StoreStatus>(report.stores)}});
   return {bytes.bytes().begin(), bytes.bytes().end()};
 }
 

@@ -64,6 +64,7 @@ struct StatusReport {
   std::vector<OfDevice> devices;
   std::vector<OfSession> sessions;
   std::vector<OfLink> links;
+  std::vector<StoreStatus> stores;  // of programs and of uploads, in the daemon; not passed on between processes
 
   // Adds another process's report. How the busy times of two processes overlap is unknown, so they are
   // combined as if they were independent.

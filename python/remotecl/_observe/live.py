@@ -10,11 +10,12 @@ from .._display import table
 from .._display.table import Table
 from .decisions import DecisionRate, decision_table
 from .status import bulk_rdma_table, device_table, session_table
+from .stores import store_table
 from .watch import WatchedServer
 
 
 def tables(servers: Sequence[WatchedServer], decisions: Sequence[DecisionRate] = ()) -> list[Table]:
-    """Servers, their devices, who uses them, what this process has placed there, sessions, kernels' sockets, RDMA."""
+    """Servers, their devices, who uses them, what this process has placed there, sessions, sockets, stores, RDMA."""
     known = [server.status for server in servers if server.status is not None]
     columns = (
         "server",
@@ -35,6 +36,7 @@ def tables(servers: Sequence[WatchedServer], decisions: Sequence[DecisionRate] =
         decision_table(decisions),
         session_table("sessions", known),
         _socket_table(servers),
+        store_table((status.address, status.stores) for status in known),
         bulk_rdma_table(known),
     ]
 

@@ -13,6 +13,7 @@ from .._display import table
 from .._display.table import Shown, Table
 from ..errors import RemoteCLError, ServerUnreachable
 from .rdma import RdmaStats, RdmaTotals, rdma_table
+from .stores import StoreStatus, store_table
 from .traffic import Traffic
 
 
@@ -155,6 +156,7 @@ class ServerStatus(Shown):
         links: the same sessions' links to other servers.
         users: how much of each device the users of these sessions have had; over loopback, all users.
         rdma_clients, rdma_peers: what of `clients` and `peers` went by RDMA.
+        stores: what it keeps, by ``"programs"`` and ``"uploads"``; empty if it keeps nothing, or does not say.
         round_trip_us: microseconds that request and answer took.
         epoch: differs between two runs of a server.
 
@@ -180,12 +182,18 @@ class ServerStatus(Shown):
     rdma_clients: RdmaTotals = field(default_factory=RdmaTotals)
     rdma_peers: RdmaTotals = field(default_factory=RdmaTotals)
     users: tuple[UserStatus, ...] = ()
+    stores: dict[str, StoreStatus] = field(default_factory=dict)
     round_trip_us: float | None = None
     epoch: int | None = None
 
     def _tables(self) -> list[Table]:
         title = f"{self.address}: remotecl {self.version} on {self.host}, up {table.duration(self.uptime_s)}"
-        return [device_table(title, [self]), session_table("sessions", [self]), bulk_rdma_table([self])]
+        return [
+            device_table(title, [self]),
+            session_table("sessions", [self]),
+            store_table([(self.address, self.stores)]),
+            bulk_rdma_table([self]),
+        ]
 
 
 class StatusList(Shown, list[ServerStatus]):
@@ -279,6 +287,7 @@ def server_status(address: str, entry: dict[str, Any]) -> ServerStatus:
         rdma_clients=RdmaTotals(**entry["rdma"]["clients"]),
         rdma_peers=RdmaTotals(**entry["rdma"]["peers"]),
         users=tuple(UserStatus(**user) for user in entry["users"]),
+        stores={name: StoreStatus(**store) for name, store in entry["stores"].items()},
         round_trip_us=entry.get("round_trip_us"),
         epoch=entry.get("epoch"),
         **{name: entry[name] for name in ("version", "host", "process", "uptime_s", "session_count", "commands")},

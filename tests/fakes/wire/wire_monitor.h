@@ -15,6 +15,7 @@ struct KnownStatus {
     const Status& from = answer.status;
     rdma.sessions.for_each([this](const RdmaStatus& each) { rdma_sessions.push_back(each); });
     rdma.links.for_each([this](const RdmaStatus& each) { rdma_links.push_back(each); });
+    answer.stores.stores.for_each([this](const StoreStatus& each) { stores.push_back(each); });
     answer.users.users.for_each([this](const UserStatus& each) { users.push_back(each); });
     from.devices.for_each([this](const DeviceStatus& device) { devices.push_back(device); });
     from.links.for_each([this](const LinkStatus& link) { links.push_back(link); });
@@ -31,6 +32,7 @@ struct KnownStatus {
   std::vector<SessionStatus> sessions;
   std::vector<LinkStatus> links;
   std::vector<UserStatus> users;
+  std::vector<StoreStatus> stores;
   SessionStatus own{};
 };
 

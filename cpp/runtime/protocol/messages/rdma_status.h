@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "runtime/protocol/messages/status.h"
+#include "runtime/protocol/messages/store_status.h"
 #include "runtime/protocol/messages/user_status.h"
 
 // A daemon's report about RDMA. It follows Status in the same message, so that clients that do not know it ignore
@@ -63,10 +64,11 @@ struct StatusWithRdma {
   StatusUsers users{};           // likewise
   StatusRdmaCosts rdma_costs{};  // likewise
   StatusSockets sockets{};       // likewise
+  StatusStores stores{};         // likewise
 
   template <class F>
   constexpr decltype(auto) fields(F&& f) const {
-    return f(status, rdma, users, rdma_costs, sockets);
+    return f(status, rdma, users, rdma_costs, sockets, stores);
   }
   // Decodes.
   template <class F>
@@ -76,6 +78,7 @@ struct StatusWithRdma {
     if (!f(users)) users = {};
     if (!f(rdma_costs)) rdma_costs = {};
     if (!f(sockets)) sockets = {};
+    if (!f(stores)) stores = {};
     return true;
   }
 };

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <random>
 
+#include "fakes/wire/wire_monitor.h"
 #include "runtime/store/file_directory.h"
 #include "runtime/store/store.h"
 #include "server/peer/peer_fixture.h"
@@ -121,6 +122,24 @@ TEST_F(BorrowedChunksTest, AServerGetsThemFromAnotherOne) {
   Write again(b_, kUploadChunk);
   b_.send(OfferChunks{again.transfer, 0, digests_of({there})});
   EXPECT_EQ(again.answer(), "1") << "B has stored what it got";
+}
+
+TEST_F(BorrowedChunksTest, MonitorsAreToldWhatIsKept) {
+  const auto chunk = random_chunk(1);
+  store(stores_.second, chunk);
+  for (const bool is_there : {true, false}) {
+    Write write(b_, kUploadChunk);
+    b_.send(OfferChunks{write.transfer, 0, digests_of({is_there ? chunk : random_chunk(2)})});
+    EXPECT_EQ(write.answer(), is_there ? "1" : "0");
+  }
+  const std::vector<StoreStatus> stores = WireMonitor(second_.address()).ask().stores;
+  ASSERT_EQ(stores.size(), 2u) << "of programs and of uploads";
+  EXPECT_EQ(stores[0].entries, 0u);
+  EXPECT_EQ(stores[1].entries, 1u);
+  EXPECT_GT(stores[1].bytes, kUploadChunk);
+  EXPECT_EQ(stores[1].hits, 1u);
+  EXPECT_EQ(stores[1].misses, 1u);
+  EXPECT_EQ(stores[1].hit_bytes, kUploadChunk);
 }
 
 // The disk has lost bytes of a file that was verified, and neither its size nor its time says so.
