@@ -91,9 +91,10 @@ def test_what_cannot_be_divided_is_refused(queues, program):
         split(slow, data.data, _0=remotecl.Slice(4, before=1))
 
 
-def test_slices_follow_from_the_source(queues, program):
+def test_slices_follow_from_the_source(queues):
     data = cl.array.zeros(queues[0], 4096, np.int32)
-    add = cl.Program(queues[0].context, "kernel void add(global int* a, int b) { a[get_global_id(0)] += b; }").build().add
+    source = "kernel void add(global int* a, int b) { a[get_global_id(0)] += b; }"
+    add = cl.Program(queues[0].context, source).build().add
     remotecl.split(add, queues, (4096,), None, data.data, np.int32(5)).wait()
     assert data.get().tolist() == [5] * 4096
 
