@@ -127,7 +127,7 @@ TEST_F(SplitProofTest, ARefusalSaysWhy) {
   check(set_arg(scatter, 1, from));
   EXPECT_EQ(split(scatter, 0, {64}), CL_INVALID_OPERATION);
   EXPECT_EQ(why_not(scatter, 0, {64}),
-            "line 21, 'to': the index is not of the form get_global_id(0) * size + position");
+            "line 20, 'to': the index is not of the form get_global_id(0) * size + position");
   EXPECT_EQ(read<int>(queue_, to, 64), numbers(64));
 }
 
