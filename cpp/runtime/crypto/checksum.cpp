@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kAddedMax = 1u << 30;  // in one call of the library, whose sizes are ints
 
-const EVP_CIPHER* algorithm() {
+const EVP_CIPHER* cipher() {
   static const EVP_CIPHER* const cipher = EVP_CIPHER_fetch(crypto_library(), "AES-128-GCM", nullptr);
   return cipher;
 }
@@ -28,8 +28,8 @@ void require(bool condition) {
 
 Checksum::Checksum() : context_(EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free) {
   constexpr std::array<unsigned char, 16> kKey{}, kStart{};
-  require(context_ != nullptr && algorithm() != nullptr &&
-          EVP_EncryptInit_ex2(context_.get(), algorithm(), kKey.data(), kStart.data(), nullptr) == 1);
+  require(context_ != nullptr && cipher() != nullptr &&
+          EVP_EncryptInit_ex2(context_.get(), cipher(), kKey.data(), kStart.data(), nullptr) == 1);
 }
 
 void Checksum::add(Bytes bytes) {

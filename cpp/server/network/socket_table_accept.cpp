@@ -92,15 +92,16 @@ bool SocketTable::give_connection(const KernelSocket::Listening& listening, std:
 void SocketTable::handle(ConnectionGiven& given) {
   KernelSocket* const socket = find(given.acceptor);
   if (socket == nullptr || socket->phase() != Phase::kAccepting || socket->is_closing()) return;
-  if (given.error != 0) {
-    socket->fail(given.error);
-  } else if (!count(*socket)) {
-    socket->fail(EMFILE);
+  int error = given.error;
+  if (error == 0 && !count(*socket)) error = EMFILE;
+  if (error == 0 && !given.pipe && !watch(given.descriptor.get(), static_cast<std::uint32_t>(given.acceptor))) {
+    error = EMFILE;
+  }
+  if (error != 0) {
+    socket->fail(error);
   } else if (given.pipe) {
     given.pipe->attach(inbox_, given.acceptor);
     socket->open(std::move(given.pipe));
-  } else if (!watch(given.descriptor.get(), static_cast<std::uint32_t>(given.acceptor))) {
-    socket->fail(EMFILE);
   } else {
     socket->open(std::make_unique<StreamEndpoint>(std::move(given.descriptor)));
   }

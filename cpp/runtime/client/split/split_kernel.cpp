@@ -164,7 +164,7 @@ cl_int SplitKernel::join(Event** event) {
 }
 
 // The marker's own times say nothing of the pieces.
-Ref<Event> SplitKernel::with_times(Ref<Event> marker) {
+Ref<Event> SplitKernel::with_times(const Ref<Event>& marker) {
   struct Ending {
     Ref<Event> marker, event;
     std::vector<InFlight> pieces;

@@ -52,7 +52,7 @@ class SplitKernel {
   cl_int give_up(cl_int error);
   cl_int join(Event** event);
   // An event that ends with the marker and has the times of the pieces.
-  Ref<Event> with_times(Ref<Event> marker);
+  Ref<Event> with_times(const Ref<Event>& marker);
 
   Kernel& kernel_;
   const NDRange range_;

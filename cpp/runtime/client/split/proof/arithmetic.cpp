@@ -31,7 +31,7 @@ std::optional<std::int64_t> folded(const std::string& operation, std::int64_t le
 std::vector<DutyId> united(std::vector<DutyId> a, const std::vector<DutyId>& b) {
   a.insert(a.end(), b.begin(), b.end());
   std::ranges::sort(a);
-  a.erase(std::ranges::unique(a).begin(), a.end());
+  a.erase(std::unique(a.begin(), a.end()), a.end());
   return a;
 }
 
