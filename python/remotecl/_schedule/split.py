@@ -72,7 +72,8 @@ def split(
             index, and a `Slice` or only its `item_bytes`. A buffer without one is read as a whole. Without any, they
             are those that the kernel's source proves for this launch: each index of a buffer that the kernel writes is
             ``get_global_id(dimension) * size + position`` with a position from 0 to size - 1, and the kernel uses
-            nothing that would differ in pieces (docs/scheduling.md has the list).
+            nothing that would differ in pieces (docs/scheduling.md has the list). Of a binary nothing is known, and
+            PyOpenCL's cache makes programs of binaries: build yours with ``cache_dir=False``.
         dimension: that is divided.
         global_offset: as for any kernel.
         wait_for: events that must end first. The call may wait for them, too.
