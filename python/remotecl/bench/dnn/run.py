@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import statistics
 import time
+import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -53,6 +55,14 @@ def ladder() -> list[Options]:
     ]
 
 
+@contextmanager
+def _silent_compilers() -> Iterator[None]:
+    """On processors without AVX-512, PoCL remarks on vectors of 16 in its own headers."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cl.CompilerWarning)
+        yield
+
+
 def main(
     names: Sequence[str] = (),
     servers: Sequence[str] = (),
@@ -86,7 +96,7 @@ def main(
         RemoteCLError: there are fewer devices, no native one, or it has too little memory.
     """
     chosen = list(options) or ladder()
-    with places(where, servers, devices, delay_ms, gbit_per_s) as (found, together):
+    with _silent_compilers(), places(where, servers, devices, delay_ms, gbit_per_s) as (found, together):
         report = Report(found, delay_ms, gbit_per_s)
         print(report.heading())
         for name in list(dict.fromkeys(names)) or _DEFAULT_NAMES:
