@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import time
 
 import numpy as np
@@ -157,7 +158,8 @@ def test_the_command(run_remotecl, tmp_path):
         "--json", str(file),
     )  # fmt: skip
     assert result.returncode == 0, result.stdout + result.stderr
-    assert result.stderr == ""
+    # The native PoCL writes the number of its compiler's remarks into this process's error stream.
+    assert re.sub(r"\d+ warnings? generated\.\n", "", result.stderr) == ""
     assert result.stdout.rstrip().endswith("Everything is right.")
     report = json.loads(file.read_text())
     trips = {place["name"]: place["round_trip_s"] for place in report["places"]}
