@@ -1,5 +1,10 @@
 // The application's memory between commands: what a read brings there, and who waits for it.
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <future>
+#include <numeric>
+#include <vector>
 
 #include "icd/fixture.h"
 
@@ -161,6 +166,59 @@ TEST_F(HostMemoryTest, MapAfterAMigrationToTheHostKeepsWhatTheApplicationWrites)
       ASSERT_EQ(read<int>(other_, buffer, count), expected) << count;
     }
   }
+}
+
+// Programs unmap, release and free without waiting.
+TEST_F(HostMemoryTest, MemoryOfAReleasedBufferMayBeFreed) {
+  for (const bool is_awaiting : {false, true}) {
+    for (const std::size_t count : kCounts) {
+      const std::size_t size = count * sizeof(int);
+      int* const memory =
+          static_cast<int*>(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+      ASSERT_NE(memory, MAP_FAILED);
+      const Owned<cl_mem> copy = make_buffer(context_, size);
+      const Owned<cl_event> gate = make_user_event(context_);
+      cl_int error = 0;
+      Owned<cl_mem> buffer(clCreateBuffer(context_, CL_MEM_USE_HOST_PTR, size, memory, &error));
+      check(error);
+      void* const mapped = clEnqueueMapBuffer(queue_, buffer, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, 0, size, 0,
+                                              nullptr, nullptr, &error);
+      check(error);
+      ASSERT_EQ(mapped, memory);
+      std::iota(memory, memory + count, 1);
+      check(clEnqueueUnmapMemObject(queue_, buffer, mapped, is_awaiting ? 1 : 0, is_awaiting ? gate.pointer() : nullptr,
+                                    nullptr));
+      check(clEnqueueCopyBuffer(queue_, buffer, copy, 0, 0, size, 0, nullptr, nullptr));
+      check(clFlush(queue_));
+      buffer = {};
+      std::fill(memory, memory + count, -1);
+      ::munmap(memory, size);
+      check(clSetUserEventStatus(gate, CL_COMPLETE));
+      ASSERT_EQ(read<int>(queue_, copy, count), numbers(count, 1)) << count;
+    }
+  }
+}
+
+// The buffer's first use sends the application's bytes, and a destructor callback says when that is over.
+TEST_F(HostMemoryTest, DestructorCallbackComesWhenNothingReadsTheMemory) {
+  const std::size_t count = 4u << 20, size = count * sizeof(int);
+  std::vector<int> memory = numbers(count, 3);
+  const Owned<cl_mem> copy = make_buffer(context_, size);
+  const Owned<cl_event> gate = make_user_event(context_);
+  std::promise<void> freed;
+  {
+    cl_int error = 0;
+    const Owned<cl_mem> buffer(clCreateBuffer(context_, CL_MEM_USE_HOST_PTR, size, memory.data(), &error));
+    check(error);
+    const auto free = [](cl_mem, void* of) { static_cast<std::promise<void>*>(of)->set_value(); };
+    check(clSetMemObjectDestructorCallback(buffer, free, &freed));
+    check(clEnqueueCopyBuffer(queue_, buffer, copy, 0, 0, size, 1, gate.pointer(), nullptr));
+    check(clFlush(queue_));
+  }
+  freed.get_future().wait();
+  std::fill(memory.begin(), memory.end(), -1);
+  check(clSetUserEventStatus(gate, CL_COMPLETE));
+  EXPECT_TRUE(read<int>(queue_, copy, count) == numbers(count, 3));
 }
 
 }  // namespace

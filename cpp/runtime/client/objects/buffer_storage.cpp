@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
+
+#include "runtime/client/support/callback_thread.h"
 
 namespace remotecl {
 
@@ -15,6 +18,7 @@ BufferStorage::BufferStorage(std::uint64_t size, void* application_memory)
 
 BufferStorage::~BufferStorage() {
   if (owns_host_ && host_ != nullptr) ::munmap(host_, size_);
+  if (at_end) post_callback(std::move(at_end));
 }
 
 std::byte* BufferStorage::host() {

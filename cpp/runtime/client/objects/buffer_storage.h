@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -100,6 +101,7 @@ struct BufferStorage {
   std::shared_ptr<void> application_memory_owner;         // of memory that the runtime gave to the application
   std::shared_ptr<CoherentHostMemory> coherent;           // null: the application maps what it touches
   void (*end_coherence)(MemoryObject& buffer) = nullptr;  // called when the buffer that has it is destroyed
+  std::function<void()> at_end;                           // the application's, to be called when no transfer is left
 
  private:
   const std::uint64_t size_;

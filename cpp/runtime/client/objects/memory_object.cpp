@@ -30,6 +30,10 @@ cl_mem_flags inherit(cl_mem_flags own, cl_mem_flags parent) {
   return own | (parent & kHostPointer);
 }
 
+void call(const std::vector<std::pair<MemoryObject::Destructor, void*>>& destructors, cl_mem memory) {
+  for (auto at = destructors.rbegin(); at != destructors.rend(); ++at) at->first(memory, at->second);
+}
+
 }  // namespace
 
 Mutex MemoryObject::content_size_mutex_;
@@ -165,7 +169,19 @@ MemoryObject::~MemoryObject() {
     }
     if (size_ >= kLarge && !parent_) device->session().submit_now();
   }
-  for (auto at = destructors_.rbegin(); at != destructors_.rend(); ++at) at->first(handle(), at->second);
+  // They say that the application's memory is free again.
+  if (host_ptr_ != nullptr && &root() == this && storage_.use_count() > 1) {
+    storage_->at_end = [handle = handle(), destructors = std::move(destructors_)] { call(destructors, handle); };
+  } else {
+    call(destructors_, handle());
+  }
+}
+
+void MemoryObject::last_handle_released() {
+  if (host_ptr_ == nullptr || storage_->application_memory_owner) return;
+  const auto* const memory = static_cast<const std::byte*>(host_ptr_);
+  const std::uint64_t size = image_ ? image_->size() : size_;
+  for (Device* device : context_->devices()) device->session().stop_sending_from(memory, size);
 }
 
 void MemoryObject::create_on(Session& session) {

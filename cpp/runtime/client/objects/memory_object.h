@@ -98,6 +98,8 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
 
  private:
   ~MemoryObject() override;
+  // The application may free its memory after that, although what it has unmapped is still being sent.
+  void last_handle_released() override;
 
   const Ref<Context> context_;
   const Ref<MemoryObject> parent_;

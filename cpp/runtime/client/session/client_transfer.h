@@ -28,22 +28,22 @@ struct Transfer : SourceOwner {
   enum class State { kPending, kPulled, kDone, kFailed };
 
   TransferId id = 0;
-  BulkChannel* channel = nullptr;                 // of the device of its command's queue
-  bool sends = false;                             // to the server; else from the server
-  std::byte* memory = nullptr;                    // destination of received bytes, or source of sent ones
-  std::optional<Rows> rows;                       // how they lie there, unless without gaps
-  std::atomic<std::uint64_t> size{0};             // of a read that may be short: changed with `mutex`
-  std::atomic<std::uint64_t> moved{0};            // changed only by the thread that moves the bytes
-  std::uint64_t ticket = 0;                       // of a read: its ticket in the queue's PendingReads
-  std::atomic<std::uint64_t> trace{0};            // of a traced read: its record
-  bool may_be_short = false;                      // of a read: the content may end early
-  bool sender_waits = false;                      // a thread waits for the pull and sends the bytes itself
-  std::unique_ptr<UploadOffer> offer;             // of a write: the server may have its bytes; null: they are sent
-  std::vector<Session*> lenders;                  // of an offered write: other servers that may have its bytes
-  bool is_expected = false;                       // its channel expects it
-  bool is_metered = false;                        // a LinkMeter has been told that its bytes move
-  bool is_pushed = false;                         // sent without waiting for a pull, whatever happens
-  Mutex mutex;                                    // held while bytes are put into `memory`, or packed from there
+  BulkChannel* channel = nullptr;       // of the device of its command's queue
+  bool sends = false;                   // to the server; else from the server
+  std::byte* memory = nullptr;          // destination of received bytes, or source of sent ones; changed with `mutex`
+  std::optional<Rows> rows;             // how they lie there, unless without gaps
+  std::atomic<std::uint64_t> size{0};   // of a read that may be short: changed with `mutex`
+  std::atomic<std::uint64_t> moved{0};  // changed only by the thread that moves the bytes
+  std::uint64_t ticket = 0;             // of a read: its ticket in the queue's PendingReads
+  std::atomic<std::uint64_t> trace{0};  // of a traced read: its record
+  bool may_be_short = false;            // of a read: the content may end early
+  bool sender_waits = false;            // a thread waits for the pull and sends the bytes itself
+  std::unique_ptr<UploadOffer> offer;   // of a write: the server may have its bytes; null: they are sent
+  std::vector<Session*> lenders;        // of an offered write: other servers that may have its bytes
+  bool is_expected = false;             // its channel expects it
+  bool is_metered = false;              // a LinkMeter has been told that its bytes move
+  bool is_pushed = false;               // sent without waiting for a pull, whatever happens
+  Mutex mutex;                          // held while bytes are put into `memory`, or packed from there
   std::uint64_t announced GUARDED_BY(mutex) = 0;  // the end of the newest chunk
   bool has_no_more GUARDED_BY(mutex) = false;     // no chunk follows: it has failed at the server
   bool is_over GUARDED_BY(mutex) = false;         // `memory` may be gone

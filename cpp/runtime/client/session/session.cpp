@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <string_view>
@@ -58,6 +59,13 @@ bool Session::wait(const std::function<bool()>& done, const OptionalDeadline& de
   flush();
   Submitter::instance().submit_all();
   return reader_.wait(done, deadline);
+}
+
+void Session::stop_sending_from(const std::byte* memory, std::uint64_t size) {
+  const std::vector<TransferRef> transfers = transfers_.copy_pending(memory, size);
+  if (transfers.empty()) return;
+  wait([&transfers] { return std::ranges::all_of(transfers, [](const TransferRef& each) { return each->ended(); }); });
+  for (const TransferRef& transfer : transfers) transfer->channel->sender().await_chunk();
 }
 
 bool Session::await(const Transfer& transfer) {

@@ -132,6 +132,9 @@ class Session final : private InboxReader::Owner, private ChannelSession {
     return transfers_.begin_push(device, from, size, sender_waits);
   }
 
+  // Returns when nothing is sent from this memory any more. Bytes that the server has not requested yet are copied.
+  void stop_sending_from(const std::byte* memory, std::uint64_t size);
+
   // The number of running large transfers to other servers, as far as this process knows.
   unsigned sending() const { return sending_.load(std::memory_order_relaxed); }
   void begin_sending() { ++sending_; }

@@ -1,12 +1,40 @@
 #include "runtime/client/session/transfer_table.h"
 
+#include <cstring>
+#include <new>
 #include <utility>
 
 #include "runtime/client/session/trace_sink.h"
 #include "runtime/client/support/ids.h"
+#include "runtime/client/support/inbound_host_ranges.h"
 
 namespace remotecl {
 namespace {
+
+std::uint64_t span(const Transfer& transfer) { return transfer.rows ? transfer.rows->span() : transfer.size.load(); }
+
+// Copies what it would read from `left`. Returns true if it is being sent already, or if there is no memory for the
+// copy.
+bool still_reads(Bytes left, Transfer& transfer) {
+  const MutexLock lock(transfer.mutex);
+  const std::uint64_t size = span(transfer);
+  if (transfer.memory >= left.data() + left.size() || left.data() >= transfer.memory + size) return false;
+  if (transfer.is_over) return false;
+  if (transfer.state.load() != Transfer::State::kPending) return true;
+  // Bytes that are still on their way to this process cannot be copied yet.
+  if (InboundHostRanges::instance().when_there(transfer.memory, size, [] {})) return false;
+  std::shared_ptr<std::byte[]> copy;
+  try {
+    copy = std::make_shared_for_overwrite<std::byte[]>(size);
+  } catch (const std::bad_alloc&) {
+    return true;
+  }
+  std::memcpy(copy.get(), transfer.memory, size);
+  transfer.memory = copy.get();
+  if (transfer.offer) transfer.offer->has_moved_to(copy.get());
+  transfer.keep_alive = std::move(copy);
+  return false;
+}
 
 LinkMeter::Way way_of(const Transfer& transfer) { return transfer.sends ? LinkMeter::Way::kUp : LinkMeter::Way::kDown; }
 
@@ -158,10 +186,22 @@ void TransferTable::fail(TransferId id, cl_int status) {
   if (transfer && !transfer->is_pushed) end(transfer, status);
 }
 
+std::vector<TransferRef> TransferTable::copy_pending(const std::byte* memory, std::uint64_t size) {
+  std::vector<TransferRef> begun = all();
+  std::erase_if(begun, [&](const TransferRef& transfer) {
+    return !transfer->sends || !still_reads({memory, size}, *transfer);
+  });
+  return begun;
+}
+
 void TransferTable::pull(TransferId id) {
   const TransferRef transfer = find_moving(id, true);
-  if (!transfer || transfer->state.load() != Transfer::State::kPending) return;
-  transfer->state.store(Transfer::State::kPulled, std::memory_order_release);
+  if (!transfer) return;
+  {
+    const MutexLock lock(transfer->mutex);
+    if (transfer->state.load() != Transfer::State::kPending) return;
+    transfer->state.store(Transfer::State::kPulled, std::memory_order_release);
+  }
   if (!transfer->sender_waits)
     transfer->channel->sender().post(transfer);  // else the waiting thread wakes up and sends
 }

@@ -56,6 +56,10 @@ class TransferTable {
   // The command that named the transfer has failed: nothing will be transferred.
   void fail(TransferId id, cl_int status) EXCLUDES(mutex_);
 
+  // Bytes at `memory` that the server has not requested yet are sent from a copy. Returns the other transfers that
+  // send bytes from there.
+  std::vector<TransferRef> copy_pending(const std::byte* memory, std::uint64_t size) EXCLUDES(mutex_);
+
   // The server requests the bytes.
   void pull(TransferId id);
   // The server says which offered chunks it has. Returns false if that is impossible.

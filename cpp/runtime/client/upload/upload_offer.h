@@ -41,6 +41,9 @@ class UploadOffer {
   // All is sent: keeps the digests for other processes, if they belong to a file.
   void finish();
 
+  // The bytes lie elsewhere. Call it before the first next().
+  void has_moved_to(const std::byte* memory) { memory_ = memory; }
+
   // ---- Any thread.
   // Whether the answer that next() awaited has come.
   bool is_answered() const EXCLUDES(mutex_);
@@ -55,7 +58,7 @@ class UploadOffer {
   Chunk chunk_at(std::uint64_t offset) const REQUIRES(mutex_);
 
   UploadLink& link_;
-  const std::byte* const memory_;
+  const std::byte* memory_;
   const std::uint64_t size_;
   std::uint64_t at_ = 0;  // sent or skipped
   std::optional<FileDigests> file_;
