@@ -79,7 +79,7 @@ class SocketTable {
   void handle(const ConnectionWanted& wanted);
   void handle(ConnectionGiven& given);
   void give_connections(std::uint32_t listener);
-  bool give_connection(const KernelSocket::Listening& listening, std::uint64_t acceptor);
+  std::optional<ConnectionGiven> take_connection(const KernelSocket::Listening& listening, std::uint64_t acceptor);
   void stop_listening(KernelSocket& socket);
   std::unique_ptr<KernelSocket::Listening> take_listening(KernelSocket& socket);
 

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "server/network/socket_table.h"
 #include "server/network/stream_endpoint.h"
@@ -57,35 +59,44 @@ void SocketTable::give_connections(std::uint32_t index) {
   KernelSocket& socket = at(index);
   KernelSocket::Listening& listening = *socket.listening();
   auto& acceptors = listening.acceptors;
+  std::vector<ConnectionGiven> given;
   while (!acceptors.empty()) {
     const KernelSocket::Acceptor first = acceptors.front();
-    if (!listening.is_ready || !give_connection(listening, first.socket)) {
+    std::optional<ConnectionGiven> next;
+    if (listening.is_ready) next = take_connection(listening, first.socket);
+    if (!next) {
       listening.is_ready = false;
       if (first.may_wait) break;
-      deliver(first.socket, {ConnectionGiven{.acceptor = first.socket, .error = EAGAIN}});
+      next = ConnectionGiven{.acceptor = first.socket, .error = EAGAIN};
     }
+    given.push_back(std::move(*next));
     acceptors.pop_front();
   }
   // Without a kernel that takes it, only asking tells whether a connection is there.
   if (listening.is_ready) listening.is_ready = has_connection(listening);
+  // A kernel that gets a connection may ask at once whether there is one more.
   socket.set_pending(listening.is_ready);
+  for (ConnectionGiven& each : given) {
+    const std::uint64_t acceptor = each.acceptor;
+    deliver(acceptor, {std::move(each)});
+  }
 }
 
-// Returns false if there is none. What is given may be an error.
-bool SocketTable::give_connection(const KernelSocket::Listening& listening, std::uint64_t acceptor) {
+// Empty if there is none. What is given may be an error.
+std::optional<ConnectionGiven> SocketTable::take_connection(const KernelSocket::Listening& listening,
+                                                            std::uint64_t acceptor) {
   ConnectionGiven given{.acceptor = acceptor};
   if (listening.pipes) {
     given.pipe = listening.pipes->take();
-    if (!given.pipe) return false;
+    if (!given.pipe) return std::nullopt;
   } else {
     int got = -ECONNABORTED;
     while (got == -ECONNABORTED || got == -EINTR) got = group_.hooks.broker->accept(listening.descriptor.get());
-    if (got == -EAGAIN) return false;
+    if (got == -EAGAIN) return std::nullopt;
     given.error = std::max(-got, 0);
     given.descriptor = Descriptor(std::max(got, -1));
   }
-  deliver(acceptor, {std::move(given)});
-  return true;
+  return given;
 }
 
 // A connection for a socket that was closed meanwhile is closed.

@@ -104,6 +104,19 @@ TEST_F(CallsTest, OneGroupPollsManyConnections) {
   EXPECT_LT(numbers[4], 5000);
 }
 
+TEST_F(CallsTest, WhatAPollTellsOfIsThere) {
+  constexpr int kConnections = 4000;
+  const auto network = make_network();
+  KernelRun run(program(), network, "accept_told", {0, kConnections, -1}, {.items = 8, .text = "tcp:127.0.0.1:0"});
+  const std::uint16_t port = port_of(run);
+  for (int i = 0; i < kConnections; i += 40) {
+    std::vector<server::Descriptor> sockets;
+    for (int one = 0; one < 40; ++one) sockets.push_back(connect_to(port));
+    for (const auto& socket : sockets) receive_until_end(socket);
+  }
+  EXPECT_EQ(run.numbers()[2], 0);
+}
+
 TEST_F(CallsTest, AConnectionIsMadeInTheBackground) {
   std::uint16_t port = 0;
   const auto network = make_network();

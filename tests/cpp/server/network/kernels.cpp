@@ -158,6 +158,34 @@ __kernel void poll_many(ARGUMENTS) {
   if (FIRST) { n[2] = echoed; n[5] = nobody; }
 }
 
+// Accepts what it is told of, one after the other, and says how often nothing was there.
+__kernel void accept_told(ARGUMENTS) {
+  RCL_GROUP(g, net);
+  int listener = rcl_bind(g, TEXT);
+  __global int* sockets = (__global int*)(m + DATA);
+  __global uint* wanted = (__global uint*)(m + 2 * DATA);
+  __global uint* ready = (__global uint*)(m + 3 * DATA);
+  int count = n[1], accepted = 0, missing = 0;
+  if (FIRST) { sockets[0] = listener; wanted[0] = RCL_POLLIN; }
+  barrier(CLK_GLOBAL_MEM_FENCE);
+  if (FIRST) n[0] = rcl_one_port(g, listener);
+  while (accepted < count) {
+    for (int i = 1; i <= 40; ++i) {
+      rcl_poll(g, sockets, wanted, ready, 1, -1);
+      int s = rcl_accept_nb(g, listener);
+      missing += s < 0;
+      barrier(CLK_GLOBAL_MEM_FENCE);
+      if (FIRST) sockets[i] = s;
+      i -= s < 0;
+    }
+    barrier(CLK_GLOBAL_MEM_FENCE);
+    for (int i = 1; i <= 40; ++i) rcl_close(g, sockets[i]);
+    accepted += 40;
+  }
+  rcl_close(g, listener);
+  if (FIRST) n[2] = missing;
+}
+
 // Waits for ever.
 __kernel void wait_for_ever(ARGUMENTS) {
   RCL_GROUP(g, net);
