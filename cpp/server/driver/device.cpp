@@ -31,7 +31,12 @@ Device::Device(std::uint32_t index, Device& parent, cl_device_id id)
       released_memory_(load_, 0),
       clock_(*this, traits_.has_timer) {}
 
-Device::~Device() { close(); }
+// A context should retain its devices, but PoCL's does not retain a sub-device. What refers to it, such as the event of
+// a buffer's last write, may be released after the client has released the sub-device.
+Device::~Device() {
+  close();
+  if (root_ != nullptr) clReleaseDevice(id_);
+}
 
 void Device::close() {
   // Called without the lock, because both need context().
@@ -42,7 +47,6 @@ void Device::close() {
   if (closed_) return;
   closed_ = true;
   if (context_ != nullptr) clReleaseContext(std::exchange(context_, nullptr));
-  if (root_ != nullptr) clReleaseDevice(id_);
   traits_.info = {};
 }
 

@@ -4,10 +4,7 @@
 
 namespace remotecl::server {
 
-// The queue retains its context, and a context should retain its devices. PoCL's does not retain a
-// sub-device: the queue would use freed memory once the client has released it.
-PinnedBlock::PinnedBlock(Device& device, std::size_t size) : device_(device.id()) {
-  clRetainDevice(device_);
+PinnedBlock::PinnedBlock(Device& device, std::size_t size) {
   cl_int error = CL_SUCCESS;
   const cl_context context = device.context(error);
   if (context != nullptr) queue_ = clCreateCommandQueue(context, device.id(), 0, &error);
@@ -28,7 +25,6 @@ PinnedBlock::~PinnedBlock() {
     clFinish(queue_);
     clReleaseCommandQueue(queue_);
   }
-  clReleaseDevice(device_);
 }
 
 }  // namespace remotecl::server

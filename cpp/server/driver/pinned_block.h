@@ -23,7 +23,6 @@ class PinnedBlock {
   cl_command_queue queue() const { return queue_; }
 
  private:
-  const cl_device_id device_;
   cl_command_queue queue_ = nullptr;
   cl_mem memory_ = nullptr;
   std::byte* data_ = nullptr;
