@@ -5,6 +5,7 @@ namespace remotecl::bench {
 // MODE: 0 echoes, 1 receives, 2 sends. n: [0] connections, [1] size of a message, [3] messages to send on each
 // connection, [4] of the kernel: the listener, [5] of the kernel: the last error. m: the address, then memory for each
 // group.
+// `talk` is the client of `serve` and `serve_many`; it sends in mode 1.
 inline constexpr const char* kSocketKernels = R"CL(
 __kernel void serve(__global rcl_net* net, __global volatile int* n, __global uchar* m) {
   RCL_GROUP(g, net);
@@ -77,6 +78,40 @@ __kernel void serve_many(__global rcl_net* net, __global volatile int* n, __glob
     if (get_local_id(0) == 0 && result <= 0) n[5] = result - 1000;
     left = result > 0 ? left : 0;
   }
+}
+// The client of another kernel's `serve`: each group has its share of the connections, and one to the host, whose
+// address is in m at 2048 and which says when to begin.
+__kernel void talk(__global rcl_net* net, __global volatile int* n, __global uchar* m) {
+  RCL_GROUP(g, net);
+  int size = n[1], messages = n[3], each = n[0] / get_num_groups(0), error = 0, s;
+  __global uchar* own = m + 4096 + get_group_id(0) * ((ulong)size + (ulong)each * 16);
+  __global int* sockets = (__global int*)own;
+  __global uchar* data = own + (ulong)each * 16;
+  for (int c = 0; c < each; ++c) {
+    do s = rcl_connect(g, (__global const char*)m);
+    while (s == -RCL_ECONNREFUSED);  // the server has not begun
+    if (get_local_id(0) == 0) sockets[c] = s;
+  }
+  int host = rcl_connect(g, (__global const char*)m + 2048);
+  rcl_send_all(g, host, data, 1);
+  error = rcl_recv_all(g, host, data, 1) == 1 ? 0 : -1;
+  for (int i = 0; i < messages * each && error == 0; ++i) {
+    s = sockets[i % each];
+    int done = rcl_send_all(g, s, data, size);
+#if MODE == 0
+    done = min(done, rcl_recv_all(g, s, data, size));
+#endif
+    error = done == size ? 0 : min(done, -1);
+  }
+  for (int c = 0; c < each; ++c) rcl_shutdown(g, sockets[c]);
+  for (int c = 0; c < each; ++c) {
+    int end = rcl_recv(g, sockets[c], data, 1);
+    error = end == 0 ? error : min(end, -1);
+    rcl_close(g, sockets[c]);
+  }
+  rcl_send_all(g, host, data, 1);
+  rcl_close(g, host);
+  if (get_local_id(0) == 0 && error < 0) n[5] = error;
 }
 )CL";
 
