@@ -86,6 +86,18 @@ def test_a_whole_file_and_a_loop(streams, folder):
         assert (data, info[0]) == (whole, number)
 
 
+def test_a_part_of_a_file_and_its_size(server, folder):
+    streams = Streams(server, kernels=("remotecl.read", "remotecl.size"))
+    name, size = f"file:{folder}/in/records?offset=250&bytes=100&records=60", streams.buffer(8)
+    streams.call("remotecl.size", streams.text(name), size).wait()
+    assert streams.read(size, np.uint64)[0] == 100
+    assert [streams.read_frame(name)[0] for _ in range(3)] == [b"\2" * 50 + b"\3" * 10, b"\3" * 40, b""]
+    call = streams.call("remotecl.size", streams.text(f"dir:{folder}/in"), size)
+    with pytest.raises(cl.Error):
+        call.wait()
+    assert "only file: has" in streams.error()
+
+
 def test_a_frame_that_does_not_fit_stays(streams, folder):
     name = f"file:{folder}/in/records?records=100"
     why = streams.fails(name, cl.status_code.INVALID_BUFFER_SIZE, room=64)

@@ -1,5 +1,5 @@
-// Frames from a file (the whole of it, records of one size, or with their lengths before them) or from a folder's
-// files.
+// Frames from a file or a part of it (the whole, records of one size, or with their lengths before them) or from a
+// folder's files.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <string>
 
 #include "plugins/streams/sources.h"
@@ -39,6 +40,23 @@ std::uint64_t size_of(int file) {
   struct stat about {};
   if (::fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) throw PluginError(kWrongName, "this is no regular file");
   return static_cast<std::uint64_t>(about.st_size);
+}
+
+// Which bytes of a file are the stream.
+struct FilePart {
+  std::uint64_t begin, end;
+};
+
+FilePart part_of(const StreamName& name, std::uint64_t size) {
+  constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
+  const std::uint64_t begin = std::min(name.number("offset", 0, 0, most), size);
+  return {begin, begin + std::min(name.number("bytes", most, 0, most), size - begin)};
+}
+
+File open_file(const StreamName& name, const Rules& rules) {
+  name.allow_keys({"offset", "bytes", "records", "lengths", "max", "rate", "policy", "loop"});
+  name.wants_newest();  // a wrong word before a missing file
+  return open_allowed(rules, "read", name.place(), O_RDONLY | O_NONBLOCK);
 }
 
 // A stream of frames that could be read at once, which a rate holds back.
@@ -89,22 +107,23 @@ class FileSource final : public PacedSource {
         record_(name.number("records", 0, 1, kFrameMax)),
         has_lengths_(name.is_on("lengths")),
         frame_max_(name.number("max", kFrameUsual, 1, kFrameMax)),
-        size_(size_of(file_.get())) {}
+        part_(part_of(name, size_of(file_.get()))),
+        next_(part_.begin) {}
 
  private:
   // The last frame of newest is not passed over: a slow reader still sees the end of a file.
   bool advance(bool passes_over) override {
     const std::uint64_t before = next_;
     begin_ = next_;
-    if (begin_ >= size_) return false;
-    count_ = record_ != 0 ? std::min(record_, size_ - begin_) : size_ - begin_;
+    if (begin_ >= part_.end) return false;
+    count_ = record_ != 0 ? std::min(record_, part_.end - begin_) : part_.end - begin_;
     if (has_lengths_) read_length();
     if (count_ > frame_max_) {
       throw PluginError(
           kBroken, "a frame has " + std::to_string(count_) + " bytes, more than max=" + std::to_string(frame_max_));
     }
     next_ = begin_ + count_;
-    if (!passes_over || next_ < size_) return true;
+    if (!passes_over || next_ < part_.end) return true;
     next_ = before;
     return false;
   }
@@ -114,11 +133,11 @@ class FileSource final : public PacedSource {
     const std::size_t got = read_at(file_.get(), std::as_writable_bytes(std::span(&length, 1)), begin_);
     begin_ += sizeof length;
     count_ = length;
-    if (got == sizeof length && length <= size_ - begin_) return;
-    throw PluginError(kBroken, "the file ends within a frame, at byte " + std::to_string(size_));
+    if (got == sizeof length && length <= part_.end - begin_) return;
+    throw PluginError(kBroken, "the file ends within a frame, at byte " + std::to_string(part_.end));
   }
 
-  void rewind() override { next_ = 0; }
+  void rewind() override { next_ = part_.begin; }
 
   std::uint64_t size() override { return count_; }
   void put(std::span<std::byte> to) override { read_all(file_.get(), to.first(count_), begin_); }
@@ -126,8 +145,9 @@ class FileSource final : public PacedSource {
   const File file_;
   const std::uint64_t record_;
   const bool has_lengths_;
-  const std::uint64_t frame_max_, size_;
-  std::uint64_t begin_ = 0, count_ = 0, next_ = 0;  // bytes
+  const std::uint64_t frame_max_;
+  const FilePart part_;
+  std::uint64_t begin_ = 0, count_ = 0, next_;  // bytes
 };
 
 std::vector<std::string> names_in(int folder) {
@@ -179,9 +199,13 @@ class FolderSource final : public PacedSource {
 }  // namespace
 
 std::unique_ptr<Source> open_file_source(const StreamName& name, const Rules& rules) {
-  name.allow_keys({"records", "lengths", "max", "rate", "policy", "loop"});
-  name.wants_newest();  // a wrong word before a missing file
-  return std::make_unique<FileSource>(name, open_allowed(rules, "read", name.place(), O_RDONLY | O_NONBLOCK));
+  return std::make_unique<FileSource>(name, open_file(name, rules));
+}
+
+std::uint64_t size_of_file_source(const StreamName& name, const Rules& rules) {
+  const File file = open_file(name, rules);
+  const FilePart part = part_of(name, size_of(file.get()));
+  return part.end - part.begin;
 }
 
 std::unique_ptr<Source> open_folder_source(const StreamName& name, const Rules& rules) {

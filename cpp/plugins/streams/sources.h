@@ -11,6 +11,8 @@ namespace remotecl::plugins {
 
 // Each opens what the name says, if the rules allow it. Throws PluginError.
 std::unique_ptr<Source> open_file_source(const StreamName& name, const Rules& rules);
+// How many bytes a source of file: has from its beginning to its end.
+std::uint64_t size_of_file_source(const StreamName& name, const Rules& rules);
 std::unique_ptr<Source> open_folder_source(const StreamName& name, const Rules& rules);
 std::unique_ptr<Source> open_tcp_source(const StreamName& name, const Rules& rules);
 std::unique_ptr<Source> open_udp_source(const StreamName& name, const Rules& rules);

@@ -1,4 +1,5 @@
-// The device "remotecl streams": remotecl.read and remotecl.write.
+// The device "remotecl streams": remotecl.read, remotecl.write and remotecl.size.
+#include <cstring>
 #include <memory>
 #include <string>
 
@@ -32,6 +33,12 @@ class Streams {
     with_stream(
         sinks_, name, [&name] { return open_sink(name, the_rules()); }, [frame](Sink& sink) { sink.write(frame); });
   }
+  // Opens no stream that stays open.
+  static std::uint64_t size(std::string_view text) {
+    const StreamName name(text);
+    if (name.scheme() == "file") return size_of_file_source(name, the_rules());
+    throw PluginError(kWrongName, "\"" + name.text() + "\" has no size before its end: only file: has");
+  }
 
  private:
   static std::unique_ptr<Source> open(const StreamName& name) {
@@ -49,14 +56,17 @@ class Streams {
   OpenStreams<Sink> sinks_{kStreamsMax};
 };
 
-enum Kernel : std::uint32_t { kRead, kWrite };
+enum Kernel : std::uint32_t { kRead, kWrite, kSize };
 
 void run(Streams& streams, const remotecl_plugin_call& call) {
   const CallArguments arguments(call);
   if (call.kernel == kRead) {
     arguments.report(2, 3, streams.read(arguments.text(0), arguments.bytes(1)));
-  } else {
+  } else if (call.kernel == kWrite) {
     streams.write(arguments.text(0), arguments.content(1, 2));
+  } else {
+    const std::uint64_t size = Streams::size(arguments.text(0));
+    std::memcpy(arguments.bytes(1).data(), &size, sizeof size);
   }
 }
 
@@ -65,8 +75,13 @@ constexpr remotecl_plugin_argument kWriteArguments[] = {
     argument("frame", "uchar*", REMOTECL_PLUGIN_INPUT),
     argument("content_size", "ulong*", REMOTECL_PLUGIN_INPUT, sizeof(std::uint64_t)),
 };
+constexpr remotecl_plugin_argument kSizeArguments[] = {
+    argument("source", "char*", REMOTECL_PLUGIN_INPUT),
+    argument("size", "ulong*", REMOTECL_PLUGIN_OUTPUT, sizeof(std::uint64_t)),
+};
 constexpr remotecl_plugin_kernel kKernels[] = {kernel("remotecl.read", kReadArguments),
-                                               kernel("remotecl.write", kWriteArguments)};
+                                               kernel("remotecl.write", kWriteArguments),
+                                               kernel("remotecl.size", kSizeArguments)};
 constexpr remotecl_plugin_device kDevice = device("remotecl streams", kKernels);
 constexpr remotecl_plugin kPlugin = plugin_of<PluginFunctions<Streams, run>>(kDevice);
 

@@ -39,6 +39,10 @@ class StreamProgram {
     frame = room.substr(0, info.size);
     return code;
   }
+  std::int32_t size(std::string source, std::uint64_t& size) {
+    const std::array<remotecl_plugin_data, 2> arguments{data_of(source), {static_cast<void*>(&size), sizeof size}};
+    return execute(2, arguments);
+  }
   std::string why() const { return why_; }
 
  private:
