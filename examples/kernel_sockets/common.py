@@ -30,11 +30,20 @@ def add_servers_option(parser: argparse.ArgumentParser) -> None:
 
 
 @contextlib.contextmanager
-def devices(servers: Sequence[str] | None, count: int) -> Iterator[list[cl.Device]]:
-    """The first device of each of `count` servers: of those that are named, or of some that end with the block."""
+def devices(servers: Sequence[str] | None, count: int, files: Sequence[Path] = ()) -> Iterator[list[cl.Device]]:
+    """The first device of each of `count` servers: of those that are named, or of some that end with the block.
+
+    Args:
+        servers: their addresses, or none.
+        count: how many.
+        files: what servers that are started here may read.
+    """
     with contextlib.ExitStack() as stack:
         if not servers:
-            started = (remotecl.Server(kernel_connect=LOOPBACK, kernel_bind=LOOPBACK) for _ in range(count))
+            streams = [f"read:{file.absolute()}" for file in files]
+            started = (
+                remotecl.Server(kernel_connect=LOOPBACK, kernel_bind=LOOPBACK, streams=streams) for _ in range(count)
+            )
             servers = [stack.enter_context(server).address for server in started]
         connection = stack.enter_context(remotecl.connect(*servers))
         first = {remotecl.server_of(device): device for device in reversed(connection.devices)}

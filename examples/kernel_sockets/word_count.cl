@@ -84,10 +84,10 @@ int send_words(rcl_group g, int socket, int device, int devices, __global const 
   return error;
 }
 
-// Each work-group counts the words of a part of the text, and sends them. `map_tables`, `batches` and `sockets` have a
+// Each work-group counts the words that begin in its part of the text from `first` on, and sends them. `map_tables`, `batches` and `sockets` have a
 // part for each work-group.
 __kernel void map_words(__global rcl_net* net, __global const char* addresses, int me, int devices,
-                        __global const uchar* text, uint size, __global uint* map_tables, uint entries,
+                        __global const uchar* text, uint first, uint size, __global uint* map_tables, uint entries,
                         __global uchar* batches, __global int* sockets, volatile __global int* status) {
   RCL_GROUP(g, net);
   __local int filled;
@@ -95,7 +95,8 @@ __kernel void map_words(__global rcl_net* net, __global const char* addresses, i
   __global uint* table = map_tables + (size_t)2 * entries * group;
   __global uchar* batch = batches + (size_t)RECORD * (2 * STEP + 1) * group;
   sockets += devices * group;
-  count_words(text, (ulong)size * group / groups, (ulong)size * (group + 1) / groups, table, entries, status);
+  uint begin = first + (ulong)size * group / groups, end = first + (ulong)size * (group + 1) / groups;
+  count_words(text, begin, end, table, entries, status);
   // All connections are there before the first byte is sent: a reducer first accepts, then reads from whoever sends.
   for (int device = 0; device < devices; ++device) {
     int socket = rcl_connect(g, addresses + ADDRESS * device);
