@@ -40,7 +40,7 @@ def devices(servers: Sequence[str] | None, count: int, files: Sequence[Path] = (
     """
     with contextlib.ExitStack() as stack:
         if not servers:
-            streams = [f"read:{file.absolute()}" for file in files]
+            streams = [f"read:{file.absolute()}" for file in files] or None
             started = (
                 remotecl.Server(kernel_connect=LOOPBACK, kernel_bind=LOOPBACK, streams=streams) for _ in range(count)
             )

@@ -18,19 +18,25 @@ from collections.abc import Iterator
 
 import common
 import numpy as np
+import pyopencl as cl
 
 PIECE = 16384  # as in echo.cl
 TCP = "tcp:127.0.0.1:{}"
 
 
 class EchoServer:
-    """A persistent kernel that serves until so many clients have come and gone."""
+    """A persistent kernel that serves until so many clients have come and gone.
 
-    def __init__(self, site: common.Site, clients: int) -> None:
+    Args:
+        name: under which kernels of the same program find it, in place of a port.
+    """
+
+    def __init__(self, site: common.Site, clients: int, name: str = "") -> None:
         self.site = site
         groups = min(site.groups, clients)
         most = -(-clients // groups)  # of one work-group
-        listener, self.port = site.listen(TCP.format(0))
+        listener, self.port = site.listen(name or TCP.format(0))
+        self.address = name or TCP.format(self.port)
         self.running = site.run(
             "serve", groups, listener, most, clients, site.zeros(1), site.zeros(PIECE * groups, np.uint8),
             site.free_places(groups, most, listener), site.buffer(np.ones(most + 1, np.uint32)),
@@ -46,17 +52,18 @@ class EchoClient:
     """Connections of kernels to an echo server.
 
     Args:
+        to: the server's address.
         most: bytes that a message can have.
     """
 
-    def __init__(self, site: common.Site, port: int, connections: int, most: int) -> None:
+    def __init__(self, site: common.Site, to: str, connections: int, most: int) -> None:
         self.site, self.connections = site, connections
         self.groups = min(site.groups, connections)
         self.sockets, self.status, self.wrong = site.zeros(connections), site.zeros(1), site.zeros(1)
         self.counters = [site.zeros(connections) for _ in range(2)]
         self.scratch = site.zeros(PIECE * self.groups, np.uint8)
         self.message = site.buffer((np.arange(most, dtype=np.uint32) * 31 % 251).astype(np.uint8))
-        address = site.buffer(common.addresses(TCP.format(port)))
+        address = site.buffer(common.addresses(to))
         self._run("open_connections", address, connections, self.sockets, self.status)
 
     def ping(self, size: int, rounds: int) -> float:
@@ -121,7 +128,7 @@ def socat_server() -> Iterator[int]:
 def socat_serves_kernel(site: common.Site) -> None:
     """Ten messages of 40,000 bytes on two connections of a kernel to socat."""
     with socat_server() as port:
-        client = EchoClient(site, port, 2, 40_000)
+        client = EchoClient(site, TCP.format(port), 2, 40_000)
         client.ping(40_000, 10)
         client.close()
 
@@ -129,7 +136,7 @@ def socat_serves_kernel(site: common.Site) -> None:
 def kernel_to_kernel(servers: common.Site, clients: common.Site) -> None:
     """The same between two kernels, on four connections."""
     server = EchoServer(servers, 4)
-    client = EchoClient(clients, server.port, 4, 40_000)
+    client = EchoClient(clients, server.address, 4, 40_000)
     client.ping(40_000, 10)
     client.close()
     server.wait()
@@ -158,21 +165,31 @@ def plain_ping(port: int, size: int, connections: int, seconds: float) -> float:
 
 
 def bench(sites: list[common.Site], sizes: list[int], connections: list[int], seconds: float) -> None:
-    """A table: microseconds for one message to each connection and back, and MB/s in each direction."""
-    print("                       two programs      kernel to program   kernel to kernel")
-    print("   bytes connections       us     MB/s        us     MB/s        us     MB/s")
+    """A table: microseconds for one message to each connection and back, and MB/s in each direction.
+
+    The server in a kernel is one of the other server's; by name, the bytes go over the link of the two.
+    """
+    print("                       two programs      kernel to program   kernel to kernel  kernel to kernel by name")
+    print("   bytes connections       us     MB/s        us     MB/s        us     MB/s        us     MB/s")
     for count in connections:
         with plain_server() as port:
-            ways = [EchoClient(sites[0], port, count, max(sizes))]
-            server = EchoServer(sites[1], count)
-            ways.append(EchoClient(sites[0], server.port, count, max(sizes)))
-            for size in sizes:
-                took = [plain_ping(port, size, count, seconds), *(way.pace(size, seconds) for way in ways)]
-                cells = (f"{1e6 * one:9.0f} {size * count / one / 1e6:8.1f}" for one in took)
-                print(f"{size:8} {count:11} {'  '.join(cells)}", flush=True)
-            for way in ways:
-                way.close()
+            columns = [[plain_ping(port, size, count, seconds) for size in sizes]]
+            columns.append(paces(sites[0], TCP.format(port), sizes, count, seconds))
+        for name in ("", f"rcl:echo-{count}"):  # Listeners stay.
+            server = EchoServer(sites[1], count, name)
+            columns.append(paces(sites[0], server.address, sizes, count, seconds))
             server.wait()
+        for size, *took in zip(sizes, *columns, strict=True):
+            cells = (f"{1e6 * one:9.0f} {size * count / one / 1e6:8.1f}" for one in took)
+            print(f"{size:8} {count:11} {'  '.join(cells)}", flush=True)
+
+
+def paces(site: common.Site, to: str, sizes: list[int], connections: int, seconds: float) -> list[float]:
+    """What a client in a kernel takes for one message to each connection and back, for each size."""
+    client = EchoClient(site, to, connections, max(sizes))
+    took = [client.pace(size, seconds) for size in sizes]
+    client.close()
+    return took
 
 
 def numbers(text: str) -> list[int]:
@@ -194,7 +211,10 @@ def main() -> None:
     sockets = 2 * max(options.connections) + 16 if options.bench else 32
     with contextlib.ExitStack() as stack:
         devices = stack.enter_context(common.devices(options.servers, 2))
-        sites = [stack.enter_context(common.Site(device, "echo.cl", sockets=sockets)) for device in devices]
+        context = cl.Context(devices)
+        sites = [
+            stack.enter_context(common.Site(device, "echo.cl", sockets=sockets, context=context)) for device in devices
+        ]
         if options.bench:
             bench(sites, options.sizes, options.connections, options.time)
             return
