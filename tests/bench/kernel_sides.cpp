@@ -59,6 +59,13 @@ class Starter {
   const Descriptor listener_;
 };
 
+void check_received(KernelRun& server, const Work& work) {
+  const auto sent = static_cast<std::uint32_t>(work.size * work.messages * work.connections);
+  if (work.mode == kReceive && static_cast<std::uint32_t>(server.numbers()[6]) != sent) {
+    throw std::runtime_error("bytes are missing");
+  }
+}
+
 }  // namespace
 
 KernelSides::KernelSides(server::Device& device, const Options& options)
@@ -90,7 +97,7 @@ KernelRun KernelSides::serve(const Work& work, const Ref<Network>& network, std:
   const std::size_t each = work.connections / groups;
   return KernelRun(programs_[work.mode], network, each == 1 ? "serve" : "serve_many",
                    {static_cast<cl_int>(work.connections), static_cast<cl_int>(work.size), 0,
-                    static_cast<cl_int>(work.messages), 0, 0},
+                    static_cast<cl_int>(work.messages), 0, 0, 0},
                    {.groups = groups,
                     .items = options_.items,
                     .scratch = kAddresses + groups * (work.size + 16 * each),
@@ -121,6 +128,7 @@ double KernelSides::serve_program(const Work& work, const Client& client) {
     throw;
   }
   finish(run, *network);
+  check_received(run, work);
   return seconds;
 }
 
@@ -149,6 +157,7 @@ double KernelSides::serve_kernel(const Work& work, Meeting meeting) {
   }
   finish(client, *network);
   finish(server, *network);
+  check_received(server, work);
   return seconds;
 }
 

@@ -3,8 +3,8 @@
 namespace remotecl::bench {
 
 // MODE: 0 echoes, 1 receives, 2 sends. n: [0] connections, [1] size of a message, [3] messages to send on each
-// connection, [4] of the kernel: the listener, [5] of the kernel: the last error. m: the address, then memory for each
-// group.
+// connection, [4] of the kernel: the listener, [5] of the kernel: the last error, [6] of the kernel in mode 1: the bytes
+// received, modulo 2^32. m: the address, then memory for each group.
 // `talk` is the client of `serve` and `serve_many`; it sends in mode 1.
 inline constexpr const char* kSocketKernels = R"CL(
 __kernel void serve(__global rcl_net* net, __global volatile int* n, __global uchar* m) {
@@ -17,13 +17,14 @@ __kernel void serve(__global rcl_net* net, __global volatile int* n, __global uc
   if (get_local_id(0) == 0) while (n[4] == 0) ;
   barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
   int listener = n[4], size = n[1], messages = n[3];
+  uint received = 0;
   __global uchar* data = m + 4096 + get_group_id(0) * (ulong)size;
   for (int c = get_group_id(0); c < n[0]; c += get_num_groups(0)) {
     int s = rcl_accept(g, listener), got = s;
 #if MODE == 0
     while ((got = rcl_recv_all(g, s, data, size)) == size) rcl_send_all(g, s, data, size);
 #elif MODE == 1
-    while ((got = rcl_recv(g, s, data, size)) > 0) ;
+    while ((got = rcl_recv(g, s, data, size)) > 0) received += got;
 #else
     for (int i = 0; i < messages; ++i) got = rcl_send_all(g, s, data, size);
 #endif
@@ -31,6 +32,7 @@ __kernel void serve(__global rcl_net* net, __global volatile int* n, __global uc
     if (get_local_id(0) == 0 && got < 0) n[5] = got;
     rcl_close(g, s);
   }
+  if (get_local_id(0) == 0) atomic_add(n + 6, (int)received);
 }
 // The same for any number of connections, of which each group polls its share.
 __kernel void serve_many(__global rcl_net* net, __global volatile int* n, __global uchar* m) {
@@ -44,6 +46,7 @@ __kernel void serve_many(__global rcl_net* net, __global volatile int* n, __glob
   barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
   int listener = n[4], size = n[1], messages = n[3];
   int each = n[0] / get_num_groups(0), left = each;
+  uint received = 0;
   __global uchar* own = m + 4096 + get_group_id(0) * ((ulong)size + (ulong)each * 16);
   __global int* sockets = (__global int*)own;
   __global uint* wanted = (__global uint*)own + each;
@@ -66,6 +69,7 @@ __kernel void serve_many(__global rcl_net* net, __global volatile int* n, __glob
 #elif MODE == 1
       int got = rcl_recv_nb(g, s, data, size);
       int gone = (s >= 0) & (got == 0);
+      received += max(got, 0);
 #else
       int got = rcl_send_all(g, s, data, size);
       int gone = (s >= 0) & ((got < 0) | (sent[c] + 1 >= messages));
@@ -78,6 +82,7 @@ __kernel void serve_many(__global rcl_net* net, __global volatile int* n, __glob
     if (get_local_id(0) == 0 && result <= 0) n[5] = result - 1000;
     left = result > 0 ? left : 0;
   }
+  if (get_local_id(0) == 0) atomic_add(n + 6, (int)received);
 }
 // The client of another kernel's `serve`: each group has its share of the connections, and one to the host, whose
 // address is in m at 2048 and which says when to begin.
