@@ -3,8 +3,8 @@
 namespace remotecl::bench {
 
 // MODE: 0 echoes, 1 receives, 2 sends. n: [0] connections, [1] size of a message, [3] messages to send on each
-// connection, [4] of the kernel: the listener, [5] of the kernel: the last error, [6] of the kernel in mode 1: the bytes
-// received, modulo 2^32. m: the address, then memory for each group.
+// connection, [4] of the kernel: the listener, [5] of the kernel: the last error, [6] of the kernel in mode 1: how many
+// bytes have come, modulo 2^32. m: the address, then memory for each group.
 // `talk` is the client of `serve` and `serve_many`; it sends in mode 1.
 inline constexpr const char* kSocketKernels = R"CL(
 __kernel void serve(__global rcl_net* net, __global volatile int* n, __global uchar* m) {
