@@ -54,6 +54,16 @@ def streams(server):
     return Streams(server)
 
 
+def test_a_failure_is_known_after_finish(server, folder):
+    """Although nobody has waited for the event."""
+    streams = Streams(server)
+    frame = streams.buffer(FRAME)
+    for file, fails in (("in/records", False), ("secret/key", True), ("in/none", True)):
+        event = streams.start_read(f"file:{folder}/{file}?records=100", frame)
+        streams.queue.finish()
+        assert (event.command_execution_status < 0) == fails, file
+
+
 def test_a_server_that_python_starts(folder):
     with remotecl.Server(streams=[f"read:{folder}/in"]) as server, remotecl.connect(server.address) as connection:
         streams = Streams(connection)

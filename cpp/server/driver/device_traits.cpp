@@ -101,7 +101,9 @@ void DeviceTraits::ask_device(cl_device_id id) {
   // "OpenCL<space><major_version.minor_version>": a device may be older than its platform, not newer.
   const std::string text = text_of(info, CL_DEVICE_VERSION);
   if (text.size() >= 10) version = (text[7] - '0') * 10 + (text[9] - '0');
-  is_processor = (number_of<cl_device_type>(info, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
+  const auto type = number_of<cl_device_type>(info, CL_DEVICE_TYPE);
+  is_processor = (type & CL_DEVICE_TYPE_CPU) != 0;
+  is_custom = (type & CL_DEVICE_TYPE_CUSTOM) != 0;
   has_unified_memory = number_of<cl_bool>(info, CL_DEVICE_HOST_UNIFIED_MEMORY) == CL_TRUE;
   svm = number_of<cl_device_svm_capabilities>(info, CL_DEVICE_SVM_CAPABILITIES);
   memory_size = number_of<cl_ulong>(info, CL_DEVICE_GLOBAL_MEM_SIZE);

@@ -31,6 +31,7 @@ struct DeviceTraits {
   std::string name;
   int version = 10;           // 21 for "OpenCL 2.1"; newer entry points must not be called
   bool is_processor = false;  // kernels run on this machine's cores, in this process
+  bool is_custom = false;     // its commands are others' code, which often fails when it runs
   bool has_unified_memory = false;
   cl_device_svm_capabilities svm = 0;
   std::uint64_t memory_size = 0;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/base/host_time.h"
+#include "server/completion/event_status.h"
 #include "server/util/protocol_error.h"
 
 namespace remotecl::server {
@@ -133,6 +134,20 @@ void EventTable::observe(EventId id) {
   } else {
     outbox_.add(EventDone{id, event->status, 0, {}});
   }
+}
+
+bool EventTable::report_failures(ObjectId queue) {
+  bool has_failed = false;
+  events_.for_each([&](Event& event) {
+    if (event.queue != queue || event.state != Event::State::kNative) return;
+    const cl_int status = execution_status(event.native.get());
+    if (status >= 0) return;
+    has_failed = true;
+    if (event.reported || event.report_taken.exchange(true)) return;
+    event.observed = event.reported = true;
+    reporter_.end(event, status, event.start(), event.native.get());
+  });
+  return has_failed;
 }
 
 void EventTable::release(EventId id) {

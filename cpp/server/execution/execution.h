@@ -15,14 +15,14 @@ namespace remotecl::server {
 struct Execution {
   Execution(Strand& strand, Outbox& outbox, const Ref<SessionCounters>& counters)
       : reporter(outbox),
-        queue_watch(strand, outbox, counters),
         events(strand, outbox, reporter, counters),
+        queue_watch(strand, outbox, events, counters),
         signals(events, counters),
         issuer(strand, events, queue_watch, counters) {}
 
   EventReporter reporter;
-  QueueWatch queue_watch;
   EventTable events;
+  QueueWatch queue_watch;
   PeerSignals signals;
   Issuer issuer;
 };

@@ -16,41 +16,48 @@ cl_int QueueWatch::when_ended(Queue& queue, Then then, Worker& worker) {
     // Also released if the worker drops this job.
     const std::shared_ptr<_cl_command_queue> native(queue.native(), clReleaseCommandQueue);
     worker.post([native, progress = queue.progress(), count, then = std::move(then)] {
-      clFinish(native.get());
+      const cl_int error = clFinish(native.get());
       progress->ended(count);
-      then();
+      then(error);
     });
     return CL_SUCCESS;
   }
   Native<cl_event> marker;
   const cl_int error = queue.mark(marker);
   if (error != CL_SUCCESS) return error;
-  strand_.completions().notify(marker.get(), [progress = queue.progress(), count, then = std::move(then)](cl_int) {
-    progress->ended(count);
-    then();
-  });
+  strand_.completions().notify(marker.get(),
+                               [progress = queue.progress(), count, then = std::move(then)](cl_int status) {
+                                 progress->ended(count);
+                                 then(status);
+                               });
   return CL_SUCCESS;
 }
 
 cl_int QueueWatch::report_finished(Queue& queue, Token token) {
-  const auto then = [strand = Ref<Strand>(&strand_), &outbox = outbox_, token, held = hold_answer(counters_)] {
-    outbox.send(Finished{token});
+  const auto then = [this, strand = Ref<Strand>(&strand_), id = queue.id(), token,
+                     is_custom = queue.device().traits().is_custom, held = hold_answer(counters_)](cl_int status) {
+    if (status >= 0 && !is_custom) return outbox_.send(Finished{token});
+    // Nobody may have asked for the events of what has failed.
+    strand->later([this, id, token, status, held] {
+      if (!events_.report_failures(id) && status < 0) outbox_.add(CommandFailed{id, 0, status});
+      outbox_.send(Finished{token});
+    });
   };
   return when_ended(queue, then, finishers_);
 }
 
 bool QueueWatch::count_backlog(Queue& queue, std::uint64_t size) {
   const bool is_far_ahead = backlog_->add(size);
-  const auto then = [backlog = backlog_, size] { backlog->remove(size); };
-  if (when_ended(queue, then, searchers_) != CL_SUCCESS) then();
+  const auto then = [backlog = backlog_, size](cl_int) { backlog->remove(size); };
+  if (when_ended(queue, then, searchers_) != CL_SUCCESS) then(CL_SUCCESS);
   return is_far_ahead;
 }
 
 bool QueueWatch::find_end(Queue& queue) {
   if (queue.native() == nullptr || queue.has_become_idle() || queue.progress()->begin_search()) return false;
-  const auto then = [progress = queue.progress()] { progress->end_search(); };
+  const auto then = [progress = queue.progress()](cl_int) { progress->end_search(); };
   if (when_ended(queue, then, searchers_) == CL_SUCCESS) return true;
-  then();
+  then(CL_SUCCESS);
   return false;
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "server/execution/driver_backlog.h"
+#include "server/execution/event_table.h"
 #include "server/execution/queue.h"
 #include "server/execution/strand.h"
 #include "server/util/worker.h"
@@ -15,10 +16,10 @@ namespace remotecl::server {
 // otherwise. The caller must flush the watched queue.
 class QueueWatch {
  public:
-  QueueWatch(Strand& strand, Outbox& outbox, const Ref<SessionCounters>& counters)
-      : strand_(strand), outbox_(outbox), counters_(counters) {}
+  QueueWatch(Strand& strand, Outbox& outbox, EventTable& events, const Ref<SessionCounters>& counters)
+      : strand_(strand), outbox_(outbox), events_(events), counters_(counters) {}
 
-  // Sends Finished when all of them have ended.
+  // Sends Finished when all of them have ended, after the reports of those that have failed.
   cl_int report_finished(Queue& queue, Token token);
   // Counts commands of the queue as backlog until they have ended. Returns true if the session must wait.
   bool count_backlog(Queue& queue, std::uint64_t size);
@@ -32,12 +33,14 @@ class QueueWatch {
   void stop();
 
  private:
-  // Calls `then` on any thread. `worker` waits if nothing else can.
+  // Calls `then` on any thread, with the error of the driver if its commands have failed. `worker` waits if nothing
+  // else can.
   template <class Then>
   cl_int when_ended(Queue& queue, Then then, Worker& worker);
 
   Strand& strand_;
   Outbox& outbox_;
+  EventTable& events_;
   const Ref<SessionCounters> counters_;
   const Ref<DriverBacklog> backlog_ = make_ref<DriverBacklog>(counters_);
   Worker finishers_{16};

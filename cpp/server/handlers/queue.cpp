@@ -49,7 +49,7 @@ struct FinishCommand {
     session->mutex().assume_held();
     issue.enqueued = false;
     cl_int error = CL_SUCCESS;
-    if (!issue.queue.native_idle()) {
+    if (!issue.queue.native_idle() || issue.queue.device().traits().is_custom) {
       error = session->queue_watch().report_finished(issue.queue, token);
       session->issuer().touch(issue.queue);
       if (error == CL_SUCCESS) return CL_SUCCESS;

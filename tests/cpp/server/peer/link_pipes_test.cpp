@@ -221,7 +221,7 @@ TEST_F(LinkPipesTest, NamesAreRefusedWithTheirReason) {
   ask("nobody");
   settle();
   EXPECT_EQ(answer().error, ECONNREFUSED);
-  listen("full", 1);
+  const Ref<PipeListener> full = listen("full", 1);
   ask("full");
   ask("full");
   settle();
@@ -230,6 +230,7 @@ TEST_F(LinkPipesTest, NamesAreRefusedWithTheirReason) {
   ASSERT_EQ(contents.letters.size(), 2u);
   EXPECT_EQ(std::get<NameFound>(contents.letters[0].content).error, 0);
   EXPECT_EQ(std::get<NameFound>(contents.letters[1].content).error, ECONNREFUSED);
+  full->close();  // as its socket does; what it holds refers to what holds it
   const auto names = make_ref<PeerNames>();
   names->add(3);
   names->connect({"anything", 7, near_.inbox});
