@@ -16,6 +16,11 @@ struct NativeReference<cl_event> {
   static void retain(cl_event event) { clRetainEvent(event); }
   static void release(cl_event event) { clReleaseEvent(event); }
 };
+template <>
+struct NativeReference<cl_program> {
+  static void retain(cl_program program) { clRetainProgram(program); }
+  static void release(cl_program program) { clReleaseProgram(program); }
+};
 
 // One reference to a driver's object, or none.
 template <class Handle>

@@ -9,12 +9,6 @@
 
 namespace remotecl::server {
 
-template <>
-struct NativeReference<cl_program> {
-  static void retain(cl_program program) { clRetainProgram(program); }
-  static void release(cl_program program) { clReleaseProgram(program); }
-};
-
 // Devices of one kind that a program is built for: one after another, so that what was compiled for the first is found
 // for the others. Used by one thread at a time.
 struct BuildLane {
