@@ -187,6 +187,7 @@ struct _cl_program : remotecl::fake::Object {
   cl_program_binary_type type = CL_PROGRAM_BINARY_TYPE_NONE;
   std::string log;
   std::vector<std::string> kernels;
+  bool is_binary = false;  // made of binaries alone
   bool describes_arguments = false;
 };
 

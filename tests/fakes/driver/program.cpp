@@ -13,9 +13,19 @@ namespace remotecl::fake {
 namespace {
 
 const std::string kBinary = "BINARY:";
+// What a binary begins with.
+const std::vector<std::pair<std::string, cl_program_binary_type>> kPrefixes = {
+    {"BINARY:object:", CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT},
+    {"BINARY:library:", CL_PROGRAM_BINARY_TYPE_LIBRARY},
+    {kBinary, CL_PROGRAM_BINARY_TYPE_NONE}};  // an executable, when it is built
+
+std::string binary_of(cl_program program) {
+  const auto of_type = std::ranges::find(kPrefixes, program->type, &decltype(kPrefixes)::value_type::second);
+  return (of_type == kPrefixes.end() ? kBinary : of_type->first) + program->code;
+}
 
 cl_int build(cl_program program, cl_program_binary_type type, const std::string& code, const char* options) {
-  if (!program->context->device->has_compiler() && !code.starts_with(kBinary)) return CL_COMPILER_NOT_AVAILABLE;
+  if (!program->context->device->has_compiler() && !program->is_binary) return CL_COMPILER_NOT_AVAILABLE;
   const bool fails = code.find("error") != std::string::npos || std::strstr(options, "-Werror") != nullptr;
   program->log = fails ? "the code has an error" : "";
   program->describes_arguments = std::strstr(options, "-cl-kernel-arg-info") != nullptr;
@@ -60,7 +70,11 @@ cl_program clCreateProgramWithBinary(cl_context context, cl_uint, const cl_devic
   const std::string code(reinterpret_cast<const char*>(binaries[0]), sizes[0]);
   *status = code.starts_with(kBinary) ? CL_SUCCESS : CL_INVALID_BINARY;
   if (*status != CL_SUCCESS) return failed<_cl_program>(CL_INVALID_BINARY, error);
-  return made(new _cl_program(context, code), error);
+  const auto kind = std::ranges::find_if(kPrefixes, [&code](const auto& each) { return code.starts_with(each.first); });
+  auto* program = new _cl_program(context, code.substr(kind->first.size()));
+  program->is_binary = true;
+  program->type = kind->second;
+  return made(program, error);
 }
 
 cl_program clCreateProgramWithIL(cl_context context, const void* code, std::size_t size, cl_int* error) {
@@ -113,14 +127,17 @@ cl_program clLinkProgram(cl_context context, cl_uint, const cl_device_id*, const
   const DriverLock lock(driver_mutex());
   if (count == 0) return failed<_cl_program>(CL_INVALID_VALUE, error);
   std::string code;
+  bool are_binaries = true;
   for (cl_uint i = 0; i < count; ++i) {
     if (!is(inputs[i], kProgram) || inputs[i]->type == CL_PROGRAM_BINARY_TYPE_NONE) {
       return failed<_cl_program>(CL_INVALID_OPERATION, error);
     }
     code += inputs[i]->code;
+    are_binaries = are_binaries && inputs[i]->is_binary;
   }
   if (code.size() > (1u << 20)) return failed<_cl_program>(CL_OUT_OF_RESOURCES, error);
   auto* program = new _cl_program(context, code);
+  program->is_binary = are_binaries;
   const bool is_library = std::strstr(options, "-create-library") != nullptr;
   const cl_int built =
       build(program, is_library ? CL_PROGRAM_BINARY_TYPE_LIBRARY : CL_PROGRAM_BINARY_TYPE_EXECUTABLE, code, options);
@@ -145,7 +162,8 @@ cl_int clGetProgramInfo(cl_program program, cl_program_info name, std::size_t si
                         std::size_t* size_ret) {
   const DriverLock lock(driver_mutex());
   if (!is(program, kProgram)) return CL_INVALID_PROGRAM;
-  const std::string binary = program->code.starts_with(kBinary) ? program->code : kBinary + program->code;
+  if (name == CL_PROGRAM_DEVICES) return answer<cl_device_id>(program->context->device.get(), size, value, size_ret);
+  const std::string binary = binary_of(program);
   const bool is_built = program->status == CL_BUILD_SUCCESS;
   if (name == CL_PROGRAM_BINARY_SIZES) return answer(is_built ? binary.size() : 0, size, value, size_ret);
   if (name != CL_PROGRAM_BINARIES || !is_built) return CL_INVALID_VALUE;
