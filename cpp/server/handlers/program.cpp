@@ -207,7 +207,8 @@ void build_each(Session& session, const Array<std::uint32_t>& devices, Token tok
       if (auto& late = report.late(i)) {
         program->set_late(on, make_late(on, *std::move(late)));
       } else {
-        program->set_native(on, built.natives[i].detach(), report.executable(i), report.traits(i), report.unused(i));
+        program->set_native(on, built.natives[i].detach(), report.executable(i), report.traits(i), report.unused(i),
+                            std::move(report.part(i)));
       }
     }
   }
@@ -234,8 +235,9 @@ std::shared_ptr<const PlacedFiles> place(Session& session, const ClientFiles& se
 }  // namespace
 
 void work(Session& session, const InspectProgram& message, const ProgramWork& work) {
-  build_each(session, message.devices, message.token, work.program,
-             [&](BuildReport& report, Device& on) { return report.inspect(*work.program, on); });
+  build_each(session, message.devices, message.token, work.program, [&](BuildReport& report, Device& on) {
+    return report.inspect(*work.program, on, *session.shared().built.stored());
+  });
 }
 
 void work(Session& session, const BuildProgram& message, const ProgramWork& work) {
@@ -277,8 +279,10 @@ void work(Session& session, const CompileProgram& message, const ProgramWork& wo
   message.included.for_each([&](const IncludedProgram& source) {
     included.push_back({work.others[included.size()], std::string(source.name)});
   });
-  build_each(session, message.devices, message.token, work.program,
-             [&](BuildReport& report, Device& on) { return report.compile(*work.program, on, *files, included); });
+  const StoredRequest stored{sent, session.stored_owner()};
+  build_each(session, message.devices, message.token, work.program, [&](BuildReport& report, Device& on) {
+    return report.compile(*work.program, on, *files, included, *session.shared().built.stored(), stored);
+  });
 }
 
 void work(Session& session, const LinkProgram& message, const ProgramWork& work) {
@@ -287,40 +291,37 @@ void work(Session& session, const LinkProgram& message, const ProgramWork& work)
     return build_each(session, message.devices, message.token, work.program, refusal(objection));
   }
   for (const Ref<Program>& input : work.others) catch_up(session, input);
+  const std::string owner = session.stored_owner();
   build_each(session, message.devices, message.token, work.program, [&](BuildReport& report, Device& on) {
-    const FileLock alone = on.traits().quirks.links_disturb_each_other
-                               ? session.shared().files.lock_links([&session] { stop_if_over(session); })
-                               : FileLock();
-    std::vector<cl_program> inputs;
+    std::vector<LinkInput> inputs;
     {
       MutexLock lock(session.mutex());
       for (const Ref<Program>& input : work.others) {
-        inputs.push_back(input->native(on));
-        if (inputs.back() != nullptr) clRetainProgram(inputs.back());
+        const NativePart* const part = input->part(on);
+        inputs.push_back({Native<cl_program>::retained(input->native(on)),
+                          part != nullptr ? std::optional(part->key) : std::nullopt});
       }
     }
-    const cl_program linked = report.link(on, std::string(message.options), inputs);
-    for (const cl_program input : inputs) {
-      if (input != nullptr) clReleaseProgram(input);
-    }
-    return linked;
+    return report.link(on, std::string(message.options), inputs, *session.shared().built.stored(), owner, [&] {
+      return on.traits().quirks.links_disturb_each_other
+                 ? session.shared().files.lock_links([&session] { stop_if_over(session); })
+                 : FileLock();
+    });
   });
 }
 
 void work(Session& session, const GetProgramBinary& message, const ProgramWork& work) {
   catch_up(session, work.program);
-  cl_program native = nullptr;
+  Native<cl_program> native;
+  std::vector<std::byte> binary;
   {
     MutexLock lock(session.mutex());
-    native = work.program->native(session.objects().device(message.device));
-    if (native != nullptr) clRetainProgram(native);
+    const Device& device = session.objects().device(message.device);
+    native = Native<cl_program>::retained(work.program->native(device));
+    if (const NativePart* const part = work.program->part(device)) binary = part->binary;
   }
-  std::vector<std::byte> binary;
-  cl_int error = CL_INVALID_PROGRAM_EXECUTABLE;
-  if (native != nullptr) {
-    error = session.shared().built.read_binary(native, binary);
-    clReleaseProgram(native);
-  }
+  cl_int error = native ? CL_SUCCESS : CL_INVALID_PROGRAM_EXECUTABLE;
+  if (native && binary.empty()) error = session.shared().built.read_binary(native.get(), binary);
   session.outbox().send(ProgramBinary{message.token, error, binary});
 }
 

@@ -71,7 +71,7 @@ bool BuildReport::look_up(const Program& program, Device& device, const PlacedFi
   }
   if (native != nullptr || is_late) {
     if (peers != nullptr) peers->publish(key, entry);
-    if (is_late) late_.back() = LateBuild{key, std::move(entry), false};
+    if (is_late) asides_.back().late = LateBuild{key, std::move(entry), false};
     return true;
   }
   if (peers == nullptr) return false;
@@ -79,7 +79,7 @@ bool BuildReport::look_up(const Program& program, Device& device, const PlacedFi
   if (!take_record(entry, record)) return false;
   if (StoredBuilds::is_failure(record)) return true;
   if (may_be_late) {
-    late_.back() = LateBuild{key, std::move(entry), true};
+    asides_.back().late = LateBuild{key, std::move(entry), true};
     return true;
   }
   native = load_peers(entry, device, files, options, before);
@@ -119,8 +119,17 @@ cl_program BuildReport::compile_source(const Program& program, Device& device, c
     record.prints = program.may_hide_prints() && compiler_finds_printf(device, program.code(), files.options());
   }
   if (!key.empty()) before.keep(device, key, native, record);
-  if (stored_key) unused_.back() = before.stored()->keep(owner, *stored_key, device, native, record);
+  keep(*before.stored(), owner, stored_key, device, native);
   return native;
+}
+
+void BuildReport::keep(StoredBuilds& store, const std::string& owner, const std::optional<Digest>& key,
+                       const Device& device, cl_program native) {
+  if (key) asides_.back().unused = store.keep(owner, *key, device, native, records_.back());
+}
+
+void BuildReport::note_part(const std::optional<Digest>& key, std::vector<std::byte> binary) {
+  if (key && records_.back().values.status == CL_BUILD_SUCCESS) asides_.back().part = {*key, std::move(binary)};
 }
 
 void BuildReport::publish(BuildPeers& peers, const Digest& key, cl_program native, BuildCache& before) const {

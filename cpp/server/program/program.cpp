@@ -55,6 +55,11 @@ void Program::set_code(Bytes code) { keep(code_, code); }
 
 void Program::set_code(const Device& device, Bytes code) { keep(codes_[&device], code); }
 
+Bytes Program::code(const Device& device) const {
+  const auto own = codes_.find(&device);
+  return own == codes_.end() ? Bytes() : as_bytes(own->second);
+}
+
 cl_int Program::specialize(Device& device, std::uint32_t constant, Bytes value) {
   if (origin_ != ProgramOrigin::kIl || device.traits().version < 22) return CL_INVALID_OPERATION;
   cl_program program = nullptr;
@@ -132,12 +137,14 @@ void Program::take_prints(const Program& part) {
 }
 
 void Program::set_native(const Device& device, cl_program program, bool executable, ProgramTraits traits,
-                         std::shared_ptr<UnusedKernels> unused) {
+                         std::shared_ptr<UnusedKernels> unused, std::optional<NativePart> part) {
   Native& native = native_[&device];
   if (native.program != nullptr) clReleaseProgram(native.program);
-  native = {program, executable, std::move(traits), std::move(unused), false, nullptr};
+  native = {program, executable, std::move(traits), std::move(unused), std::move(part), false, nullptr};
   std::uint64_t size = 0;
-  for (const auto& [each, of_device] : native_) size += kNativeSize + size_of(of_device.traits);
+  for (const auto& [each, of_device] : native_) {
+    size += kNativeSize + size_of(of_device.traits) + (of_device.part ? of_device.part->binary.size() : 0);
+  }
   held_native_.resize(size);
 }
 
@@ -164,6 +171,11 @@ std::vector<std::function<void()>> Program::take_late() {
 cl_program Program::native(const Device& device) const {
   const auto native = native_.find(&device);
   return native == native_.end() ? nullptr : native->second.program;
+}
+
+const NativePart* Program::part(const Device& device) const {
+  const auto native = native_.find(&device);
+  return native == native_.end() || !native->second.part ? nullptr : &*native->second.part;
 }
 
 cl_program Program::executable(const Device& device) const {

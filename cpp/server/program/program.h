@@ -5,12 +5,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "runtime/base/bytes.h"
 #include "runtime/base/ref_counted.h"
+#include "runtime/crypto/digest.h"
 #include "runtime/protocol/messages.h"
 #include "server/completion/cl.h"
 #include "server/driver/device.h"
@@ -35,6 +37,13 @@ using ProgramTraits = std::map<std::string, KernelTraits>;  // by the names of k
 
 class UnusedKernels;
 
+// A native program that others may be linked from.
+struct NativePart {
+  Digest key{};  // of everything that it depends on
+  // Of one from the store, else empty: PoCL has no binary of a loaded program that is not built.
+  std::vector<std::byte> binary;
+};
+
 enum class ProgramOrigin { kSource, kBinaries, kIl, kBuiltInKernels, kLink };
 
 // A client's program: one native program for each device that it was built for. Owned by the session's table,
@@ -55,6 +64,8 @@ class Program final : public RefCounted {
   ProgramOrigin origin() const { return origin_; }
   // The code for all devices, and the specialization constants. Used by the building thread.
   const std::string& code() const { return code_; }
+  // The binary, or the names of built-in kernels, for one device; empty if there is none. Likewise.
+  Bytes code(const Device& device) const;
   const std::map<std::uint32_t, std::string>& constants() const { return constants_; }
 
   // How the next build is shared with other servers. Used by the building thread.
@@ -81,7 +92,7 @@ class Program final : public RefCounted {
   // The result of the last build, compilation or link, even of a failed one; or a program that is not built.
   // Takes over the reference. `unused`: gets the kernels that are used; may be null. Throws HeldTooMuch.
   void set_native(const Device& device, cl_program program, bool executable, ProgramTraits traits,
-                  std::shared_ptr<UnusedKernels> unused = nullptr);
+                  std::shared_ptr<UnusedKernels> unused = nullptr, std::optional<NativePart> part = std::nullopt);
   // The program is built, but there is no native program before set_native(). `make`: makes one when it is needed;
   // null: one is being made.
   void set_late(const Device& device, std::function<void()> make);
@@ -90,6 +101,8 @@ class Program final : public RefCounted {
   std::vector<std::function<void()>> take_late();
   // That program, still owned by this object; null if there is none.
   cl_program native(const Device& device) const;
+  // What is known of it; null: nothing.
+  const NativePart* part(const Device& device) const;
   // The same if kernels can be made of it, else null.
   cl_program executable(const Device& device) const;
   // The traits of the kernel with that name. No arguments if there is none.
@@ -103,6 +116,7 @@ class Program final : public RefCounted {
     bool executable = false;
     ProgramTraits traits;
     std::shared_ptr<UnusedKernels> unused;
+    std::optional<NativePart> part;
     bool is_late = false;
     std::function<void()> make_late;
   };
@@ -120,6 +134,12 @@ class Program final : public RefCounted {
   std::map<const Device*, Native> native_;
   std::atomic<bool> prints_{false};
   std::atomic<bool> may_hide_prints_{false};
+};
+
+// A program that another one may include, and its name there.
+struct IncludedSource {
+  Ref<Program> program;
+  std::string name;
 };
 
 }  // namespace remotecl::server

@@ -7,6 +7,7 @@
 
 #include "runtime/protocol/image_types.h"
 #include "server/program/printf_search.h"
+#include "server/program/stored_builds.h"
 
 namespace remotecl::server {
 namespace {
@@ -63,6 +64,10 @@ bool asks_for_arguments(const Device& device, const std::string& options) {
   return device.traits().quirks.needs_request_for_arguments && options.find(kArgumentInfo) == std::string::npos;
 }
 
+cl_program_binary_type binary_type(cl_program program, cl_device_id device) {
+  return build_number<cl_program_binary_type>(program, device, CL_PROGRAM_BINARY_TYPE);
+}
+
 cl_int read_binary(cl_program program, std::vector<std::byte>& binary) {
   std::size_t size = 0;
   cl_int error = clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr);
@@ -75,8 +80,7 @@ cl_int read_binary(cl_program program, std::vector<std::byte>& binary) {
 
 BuildRecord& BuildReport::begin(const Device& device) {
   BuildRecord& record = records_.emplace_back();
-  unused_.emplace_back();
-  late_.emplace_back();
+  asides_.emplace_back();
   is_peers_ = false;
   record.values = {};
   record.values.device = device.index();
@@ -98,7 +102,7 @@ void BuildReport::finish(BuildRecord& record, cl_program native, const Device& d
   record.log = build_log(native, id);
   if (files != nullptr) record.log = files->client_log(std::move(record.log));
   if (status != CL_BUILD_SUCCESS) return;
-  values.binary_type = build_number<cl_program_binary_type>(native, id, CL_PROGRAM_BINARY_TYPE);
+  values.binary_type = binary_type(native, id);
 }
 
 void BuildReport::finish_executable(BuildRecord& record, cl_program native, const Device& device,
@@ -117,8 +121,27 @@ void BuildReport::finish_executable(BuildRecord& record, cl_program native, cons
 }
 
 cl_program BuildReport::compile(const Program& program, Device& device, const PlacedFiles& files,
-                                const std::vector<IncludedSource>& included) {
+                                const std::vector<IncludedSource>& included, StoredBuilds& store,
+                                const StoredRequest& stored) {
   BuildRecord& record = begin(device);
+  std::optional<Digest> key;
+  if (store.has_store()) key = store.object_key(program, stored.sent, included, device);
+  std::vector<std::byte> binary;
+  cl_program native = nullptr;
+  if (key) {
+    native =
+        store.load_part(store.find(stored.owner, *key), device, CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT, record, binary);
+  }
+  if (native == nullptr) {
+    native = compile_object(record, program, device, files, included);
+    keep(store, stored.owner, key, device, native);
+  }
+  note_part(key, std::move(binary));
+  return native;
+}
+
+cl_program BuildReport::compile_object(BuildRecord& record, const Program& program, Device& device,
+                                       const PlacedFiles& files, const std::vector<IncludedSource>& included) {
   cl_program native = nullptr;
   record.values.error = program.make(device, native);
   std::vector<cl_program> headers;
@@ -144,28 +167,51 @@ cl_program BuildReport::compile(const Program& program, Device& device, const Pl
   return native;
 }
 
-cl_program BuildReport::link(Device& device, const std::string& options, const std::vector<cl_program>& inputs) {
+cl_program BuildReport::link(Device& device, const std::string& options, const std::vector<LinkInput>& inputs,
+                             StoredBuilds& store, const std::string& owner, const std::function<FileLock()>& lock) {
   BuildRecord& record = begin(device);
   const cl_context context = device.context(record.values.error);
   if (context == nullptr) return nullptr;
-  // "CL_INVALID_OPERATION if the rules for devices containing compiled binaries or libraries as described in
-  // input_programs argument are not followed."
-  if (std::find(inputs.begin(), inputs.end(), nullptr) != inputs.end()) record.values.error = CL_INVALID_OPERATION;
-  if (record.values.error != CL_SUCCESS) return nullptr;
-  const cl_device_id id = device.id();
-  const bool asks = asks_for_arguments(device, options) && options.find("-create-library") == std::string::npos;
-  const std::string all_options = asks ? options + " " + kArgumentInfo : options;
-  const cl_program native =
-      clLinkProgram(context, 1, &id, all_options.c_str(), static_cast<cl_uint>(inputs.size()),
-                    inputs.empty() ? nullptr : inputs.data(), nullptr, nullptr, &record.values.error);
-  finish(record, native, device, nullptr);
-  if (native != nullptr && record.values.binary_type == CL_PROGRAM_BINARY_TYPE_EXECUTABLE) {
-    finish_executable(record, native, device, asks);
+  std::vector<cl_program> programs;
+  std::vector<std::optional<Digest>> keys;
+  for (const LinkInput& input : inputs) {
+    // "CL_INVALID_OPERATION if the rules for devices containing compiled binaries or libraries as described in
+    // input_programs argument are not followed."
+    if (!input.program) record.values.error = CL_INVALID_OPERATION;
+    programs.push_back(input.program.get());
+    keys.push_back(input.key);
   }
+  if (record.values.error != CL_SUCCESS) return nullptr;
+  const bool is_library = options.find("-create-library") != std::string::npos;
+  const bool asks = asks_for_arguments(device, options) && !is_library;
+  const std::string all_options = asks ? options + " " + kArgumentInfo : options;
+  std::optional<Digest> key;
+  if (store.has_store()) key = store.link_key(options, keys, device);
+  std::vector<std::byte> binary;
+  cl_program native = nullptr;
+  if (key) {
+    const std::vector<std::byte> entry = store.find(owner, *key);
+    native = is_library ? store.load_part(entry, device, CL_PROGRAM_BINARY_TYPE_LIBRARY, record, binary)
+                        : store.load(entry, device, all_options, record);
+  }
+  if (native == nullptr) {
+    {
+      const FileLock alone = lock();
+      const cl_device_id id = device.id();
+      native = clLinkProgram(context, 1, &id, all_options.c_str(), static_cast<cl_uint>(programs.size()),
+                             programs.empty() ? nullptr : programs.data(), nullptr, nullptr, &record.values.error);
+    }
+    finish(record, native, device, nullptr);
+    if (native != nullptr && record.values.binary_type == CL_PROGRAM_BINARY_TYPE_EXECUTABLE) {
+      finish_executable(record, native, device, asks);
+    }
+    keep(store, owner, key, device, native);
+  }
+  note_part(key, std::move(binary));
   return native;
 }
 
-cl_program BuildReport::inspect(const Program& program, Device& device) {
+cl_program BuildReport::inspect(const Program& program, Device& device, const StoredBuilds& store) {
   BuildRecord& record = begin(device);
   cl_program native = nullptr;
   record.values.error = program.make(device, native);
@@ -174,8 +220,11 @@ cl_program BuildReport::inspect(const Program& program, Device& device) {
   if (program.origin() == ProgramOrigin::kBuiltInKernels) {
     record.kernels = inspect_kernels(native, device.id());
     record.values.executable = record.kernels.empty() ? 0 : 1;
-  } else {
-    record.values.binary_type = build_number<cl_program_binary_type>(native, device.id(), CL_PROGRAM_BINARY_TYPE);
+    return native;
+  }
+  record.values.binary_type = binary_type(native, device.id());
+  if (program.origin() == ProgramOrigin::kBinaries && store.has_store()) {
+    asides_.back().part = {StoredBuilds::binary_key(program.code(device)), {}};
   }
   return native;
 }
@@ -189,8 +238,7 @@ cl_program BuildReport::refuse(const Device& device, cl_int error, std::string_v
 
 void BuildReport::append(BuildReport&& other) {
   std::move(other.records_.begin(), other.records_.end(), std::back_inserter(records_));
-  std::move(other.unused_.begin(), other.unused_.end(), std::back_inserter(unused_));
-  std::move(other.late_.begin(), other.late_.end(), std::back_inserter(late_));
+  std::move(other.asides_.begin(), other.asides_.end(), std::back_inserter(asides_));
 }
 
 bool BuildReport::prints() const {

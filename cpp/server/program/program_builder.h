@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 #include "runtime/crypto/digest.h"
 #include "runtime/protocol/messages.h"
 #include "server/completion/cl.h"
+#include "server/completion/native.h"
 #include "server/driver/device.h"
 #include "server/program/build_record.h"
 #include "server/program/program.h"
@@ -18,6 +20,7 @@
 namespace remotecl::server {
 
 class BuildCache;
+class StoredBuilds;
 
 // Unless requested, the driver does not report which arguments are constant. Then every kernel would count as
 // a writer of its inputs, and take them away from other devices.
@@ -30,6 +33,7 @@ KernelRecord inspect_kernel(cl_kernel kernel, cl_device_id device);
 // qualifiers and types: the runtime needs to know which arguments are constant, and which images they accept.
 void hide_arguments(KernelRecord& record);
 
+cl_program_binary_type binary_type(cl_program program, cl_device_id device);
 cl_int read_binary(cl_program program, std::vector<std::byte>& binary);
 
 // The other servers of the client that build the same program.
@@ -59,10 +63,10 @@ struct LateBuild {
   bool is_peers = false;
 };
 
-// A program that another one may include, and its name there.
-struct IncludedSource {
-  Ref<Program> program;
-  std::string name;
+// A program that another one is linked from.
+struct LinkInput {
+  Native<cl_program> program;  // null: there is none for the device
+  std::optional<Digest> key;   // of all that it depends on; empty: the linked program is not stored
 };
 
 // Builds, compiles or links a program for one device after another, and reports all of them to the client.
@@ -78,9 +82,11 @@ class BuildReport {
   cl_program build_late(const Program& program, Device& device, const PlacedFiles& files, BuildCache& before,
                         const std::string& key, const std::string& owner, const LateBuild& late);
   cl_program compile(const Program& program, Device& device, const PlacedFiles& files,
-                     const std::vector<IncludedSource>& included);
-  cl_program link(Device& device, const std::string& options, const std::vector<cl_program>& inputs);
-  cl_program inspect(const Program& program, Device& device);
+                     const std::vector<IncludedSource>& included, StoredBuilds& store, const StoredRequest& stored);
+  // `lock`: what is held while the driver links.
+  cl_program link(Device& device, const std::string& options, const std::vector<LinkInput>& inputs, StoredBuilds& store,
+                  const std::string& owner, const std::function<FileLock()>& lock);
+  cl_program inspect(const Program& program, Device& device, const StoredBuilds& store);
   // Takes over the records of another report.
   void append(BuildReport&& other);
   // Builds nothing: the server refuses what the client has sent, and gives the reason in the log.
@@ -89,9 +95,11 @@ class BuildReport {
   bool prints() const;
   bool executable(std::size_t index) const { return records_[index].values.executable != 0; }
   ProgramTraits traits(std::size_t index) const;
-  const std::shared_ptr<UnusedKernels>& unused(std::size_t index) const { return unused_[index]; }
+  const std::shared_ptr<UnusedKernels>& unused(std::size_t index) const { return asides_[index].unused; }
   // Set where build() has returned null because of StoredRequest::may_be_late.
-  std::optional<LateBuild>& late(std::size_t index) { return late_[index]; }
+  std::optional<LateBuild>& late(std::size_t index) { return asides_[index].late; }
+  // Set if the native program can be linked and what it is made of is known.
+  std::optional<NativePart>& part(std::size_t index) { return asides_[index].part; }
   void send(Outbox& outbox, Token token) const;
 
  private:
@@ -99,6 +107,13 @@ class BuildReport {
   struct Options {
     std::string text;
     bool asks_for_arguments;  // the application does not
+  };
+
+  // What the client is not told of a build.
+  struct Aside {
+    std::shared_ptr<UnusedKernels> unused;
+    std::optional<LateBuild> late;
+    std::optional<NativePart> part;
   };
 
   static Options options_for(const Program& program, const Device& device, const PlacedFiles& files);
@@ -113,6 +128,15 @@ class BuildReport {
   cl_program compile_source(const Program& program, Device& device, const PlacedFiles& files, const Options& options,
                             BuildCache& before, const std::string& key, const std::string& owner,
                             const std::optional<Digest>& stored_key);
+  // Makes the native program of the last record.
+  static cl_program compile_object(BuildRecord& record, const Program& program, Device& device,
+                                   const PlacedFiles& files, const std::vector<IncludedSource>& included);
+  // Stores the last record and its native program, if there is a key.
+  void keep(StoredBuilds& store, const std::string& owner, const std::optional<Digest>& key, const Device& device,
+            cl_program native);
+  // `binary`: empty unless it came from the store. What failed is no part: the store may have another program under its
+  // key.
+  void note_part(const std::optional<Digest>& key, std::vector<std::byte> binary);
   void publish(BuildPeers& peers, const Digest& key, cl_program native, BuildCache& before) const;
   BuildRecord& begin(const Device& device);
   static void finish(BuildRecord& record, cl_program native, const Device& device, const PlacedFiles* files);
@@ -120,9 +144,8 @@ class BuildReport {
                                 bool hides_arguments = false);
 
   std::vector<BuildRecord> records_;
-  std::vector<std::shared_ptr<UnusedKernels>> unused_;  // one for each record; may be null
-  std::vector<std::optional<LateBuild>> late_;          // likewise
-  bool is_peers_ = false;                               // the last binary is a peer's: for this session only
+  std::vector<Aside> asides_;  // one for each record
+  bool is_peers_ = false;      // the last binary is a peer's: for this session only
 };
 
 }  // namespace remotecl::server

@@ -1,19 +1,25 @@
 #include "server/program/stored_builds.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <set>
 #include <string_view>
 #include <utility>
 
+#include "server/completion/native.h"
 #include "server/program/device_identity.h"
 #include "server/program/foreign_files.h"
+#include "server/program/program_builder.h"
 #include "server/util/log.h"
 
 namespace remotecl::server {
 namespace {
 
 constexpr std::size_t kTextSizeMax = 16u << 20;
+// Included programs are headers in a folder below the client's root, where no client has files.
+constexpr std::string_view kIncludedFolder = "/remotecl-included";
 
 struct Encoded {
   DeviceBuild build;
@@ -64,6 +70,37 @@ std::set<std::string> kernel_names(cl_program program) {
   return names;
 }
 
+bool is_compiled(const Program& program) {
+  return program.origin() == ProgramOrigin::kSource || program.origin() == ProgramOrigin::kIl;
+}
+
+// Returns true for what is linked and has no kernels.
+bool is_part(const BuildRecord& record) {
+  const DeviceBuild& values = record.values;
+  const bool is_made = values.error == CL_SUCCESS && values.status == CL_BUILD_SUCCESS && values.executable == 0;
+  return is_made && (values.binary_type == CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT ||
+                     values.binary_type == CL_PROGRAM_BINARY_TYPE_LIBRARY);
+}
+
+// Null if the driver does not accept the binary.
+Native<cl_program> create(Bytes binary, Device& device) {
+  cl_int error = CL_SUCCESS, status = CL_SUCCESS;
+  const cl_context context = device.context(error);
+  if (context == nullptr) return {};
+  const cl_device_id id = device.id();
+  const auto* bytes = reinterpret_cast<const unsigned char*>(binary.data());
+  const std::size_t size = binary.size();
+  const cl_program created = clCreateProgramWithBinary(context, 1, &id, &size, &bytes, &status, &error);
+  if (error != CL_SUCCESS) return {};
+  Native<cl_program> program(created);
+  if (status != CL_SUCCESS) program.reset();
+  return program;
+}
+
+void log_refusal(const Device& device) {
+  log_info("the driver of {} refuses the stored binary of a program, which is compiled again", device.traits().name);
+}
+
 bool builds(cl_program program, cl_device_id device, const std::string& options) {
   cl_build_status status = CL_BUILD_ERROR;
   return clBuildProgram(program, 1, &device, options.c_str(), nullptr, nullptr) == CL_SUCCESS &&
@@ -87,11 +124,57 @@ Digest StoredBuilds::identity(const Device& device) {
 }
 
 std::optional<Digest> StoredBuilds::key(const Program& program, const ClientFiles& sent, Device& device) {
-  const bool is_compiled = program.origin() == ProgramOrigin::kSource || program.origin() == ProgramOrigin::kIl;
-  if (!is_compiled || &device != &device.root() || !is_self_contained(program, sent)) return std::nullopt;
+  if (!is_compiled(program) || &device != &device.root() || !is_self_contained(program, sent)) return std::nullopt;
+  return key_of(device, text_of(program.origin(), program.code(), program.constants(), sent));
+}
+
+std::optional<Digest> StoredBuilds::object_key(const Program& program, const ClientFiles& sent,
+                                               const std::vector<IncludedSource>& included, Device& device) {
+  if (!is_compiled(program) || &device != &device.root()) return std::nullopt;
+  std::vector<std::string> paths;
+  for (const IncludedSource& source : included) {
+    if (source.program->origin() != ProgramOrigin::kSource) return std::nullopt;
+    paths.push_back(fmt::format("{}/{}", kIncludedFolder, source.name));
+  }
+  std::vector<IncludeFolder> folders;
+  std::vector<HeaderFile> headers;
+  sent.include_folders.for_each([&folders](const IncludeFolder& folder) { folders.push_back(folder); });
+  sent.headers.for_each([&headers](const HeaderFile& header) { headers.push_back(header); });
+  if (!included.empty()) folders.push_back({kIncludedFolder});
+  for (std::size_t i = 0; i < included.size(); ++i) {
+    headers.push_back({paths[i], as_bytes(included[i].program->code())});
+  }
+  const ClientFiles all{sent.options, std::span<const IncludeFolder>(folders), std::span<const HeaderFile>(headers)};
+  if (!is_self_contained(program, all)) return std::nullopt;
+  std::string text;
+  add_part(text, "object 1");
+  add_part(text, std::to_string(included.size()));
+  return key_of(device, text + text_of(program.origin(), program.code(), program.constants(), all));
+}
+
+std::optional<Digest> StoredBuilds::link_key(std::string_view options, const std::vector<std::optional<Digest>>& inputs,
+                                             Device& device) {
+  if (&device != &device.root() || tells_time(options) || mentions_files(options)) return std::nullopt;
+  std::string text;
+  add_part(text, "link 1");
+  add_part(text, options);
+  for (const std::optional<Digest>& input : inputs) {
+    if (!input) return std::nullopt;
+    add_part(text, as_text(std::as_bytes(std::span(*input))));
+  }
+  return key_of(device, text);
+}
+
+Digest StoredBuilds::binary_key(Bytes binary) {
+  std::string text;
+  add_part(text, "binary 1");
+  add_part(text, as_text(binary));
+  return sha256(as_bytes(text));
+}
+
+Digest StoredBuilds::key_of(const Device& device, std::string_view text) {
   const Digest on = identity(device);
-  return sha256(as_bytes(std::string(as_text(std::as_bytes(std::span(on)))) +
-                         text_of(program.origin(), program.code(), program.constants(), sent)));
+  return sha256(as_bytes(std::string(as_text(std::as_bytes(std::span(on)))).append(text)));
 }
 
 std::string StoredBuilds::text_of(ProgramOrigin origin, std::string_view code, const Constants& constants,
@@ -124,23 +207,34 @@ cl_program StoredBuilds::load(Bytes entry, Device& device, const std::string& op
   Bytes binary;
   BuildRecord found;
   if (!decode(entry, found, binary) || binary.empty()) return nullptr;
-  cl_int error = CL_SUCCESS, status = CL_SUCCESS;
-  const cl_context context = device.context(error);
-  if (context == nullptr) return nullptr;
-  const cl_device_id id = device.id();
-  const auto* bytes = reinterpret_cast<const unsigned char*>(binary.data());
-  const std::size_t size = binary.size();
-  const cl_program program = clCreateProgramWithBinary(context, 1, &id, &size, &bytes, &status, &error);
-  if (error == CL_SUCCESS && status == CL_SUCCESS && builds(program, id, options) &&
-      kernel_names(program) == names_of(found.kernels)) {
-    found.values.device = device.index();
-    record = std::move(found);
-    if (saver_ != nullptr) saver_->note_activity();
-    return program;
+  Native<cl_program> program = create(binary, device);
+  if (!program || !builds(program.get(), device.id(), options) ||
+      kernel_names(program.get()) != names_of(found.kernels)) {
+    log_refusal(device);
+    return nullptr;
   }
-  if (program != nullptr && error == CL_SUCCESS) clReleaseProgram(program);
-  log_info("the driver of {} refuses the stored binary of a program, which is compiled again", device.traits().name);
-  return nullptr;
+  found.values.device = device.index();
+  record = std::move(found);
+  if (saver_ != nullptr) saver_->note_activity();
+  return program.detach();
+}
+
+cl_program StoredBuilds::load_part(Bytes entry, Device& device, cl_program_binary_type type, BuildRecord& record,
+                                   std::vector<std::byte>& binary) {
+  Bytes stored;
+  BuildRecord found;
+  if (!decode(entry, found, stored) || stored.empty() || !is_part(found) || found.values.binary_type != type) {
+    return nullptr;
+  }
+  Native<cl_program> program = create(stored, device);
+  if (!program || binary_type(program.get(), device.id()) != type) {
+    log_refusal(device);
+    return nullptr;
+  }
+  found.values.device = device.index();
+  record = std::move(found);
+  binary.assign(stored.begin(), stored.end());
+  return program.detach();
 }
 
 bool StoredBuilds::may_be_kept(const BuildRecord& record) {
@@ -158,7 +252,7 @@ bool StoredBuilds::is_failure(const BuildRecord& record) {
 
 std::shared_ptr<UnusedKernels> StoredBuilds::keep(const std::string& owner, const Digest& key, const Device& device,
                                                   cl_program program, const BuildRecord& record) {
-  if (saver_ == nullptr || !may_be_kept(record)) return nullptr;
+  if (saver_ == nullptr || (!may_be_kept(record) && !is_part(record))) return nullptr;
   std::shared_ptr<UnusedKernels> unused;
   if (device.traits().quirks.compiles_for_binary) {
     unused = std::make_shared<UnusedKernels>(record.kernels, [this] { saver_->note_activity(); });

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/base/mutex.h"
@@ -28,13 +29,24 @@ class StoredBuilds {
   // A build's key: a digest of everything that its result depends on. Empty if the result may depend on
   // anything else, such as a file of this machine or the time.
   std::optional<Digest> key(const Program& program, const ClientFiles& sent, Device& device) EXCLUDES(mutex_);
+  // The same of an object that is compiled.
+  std::optional<Digest> object_key(const Program& program, const ClientFiles& sent,
+                                   const std::vector<IncludedSource>& included, Device& device) EXCLUDES(mutex_);
+  // The same of a program that is linked. `inputs`: their keys, in their order.
+  std::optional<Digest> link_key(std::string_view options, const std::vector<std::optional<Digest>>& inputs,
+                                 Device& device) EXCLUDES(mutex_);
+  // The key of an input that is a binary of the client's.
+  static Digest binary_key(Bytes binary);
 
   // An encoded build with a binary; empty: none is stored.
   std::vector<std::byte> find(const std::string& owner, const Digest& key);
   // Returns a native program for the caller, as if it had been built with these options. Null if the bytes are no
   // encoded build, have no binary, or the driver does not accept it.
   cl_program load(Bytes entry, Device& device, const std::string& options, BuildRecord& record);
-  // Whether a build may be stored and given to other servers.
+  // The same of an object or a library, as if it had been compiled or linked, and its binary.
+  cl_program load_part(Bytes entry, Device& device, cl_program_binary_type type, BuildRecord& record,
+                       std::vector<std::byte>& binary);
+  // Whether an executable may be stored and given to other servers.
   static bool may_be_kept(const BuildRecord& record);
   // Whether the program is at fault, so that every equal server would fail.
   static bool is_failure(const BuildRecord& record);
@@ -57,6 +69,8 @@ class StoredBuilds {
 
  private:
   Digest identity(const Device& device) EXCLUDES(mutex_);
+  // The digest of a text, for what is made for the device.
+  Digest key_of(const Device& device, std::string_view text) EXCLUDES(mutex_);
 
   ContentStore* const store_;
   const std::string code_;

@@ -4,12 +4,53 @@
 #include <dlfcn.h>
 
 std::atomic<int> remotecl::testing::sources{0};
+std::atomic<int> remotecl::testing::links{0};
+std::atomic<bool> remotecl::testing::hides_objects{false};
+
+namespace {
+
+template <class Function>
+Function* next(const char* name, Function*) {
+  return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+}
+
+bool is_object(cl_program program) {
+  cl_device_id device = nullptr;
+  cl_program_binary_type type = CL_PROGRAM_BINARY_TYPE_NONE;
+  clGetProgramInfo(program, CL_PROGRAM_DEVICES, sizeof device, &device, nullptr);
+  clGetProgramBuildInfo(program, device, CL_PROGRAM_BINARY_TYPE, sizeof type, &type, nullptr);
+  return type == CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT;
+}
+
+}  // namespace
 
 // In front of the loader.
-extern "C" __attribute__((visibility("default"))) cl_program clCreateProgramWithSource(
-    cl_context context, cl_uint count, const char** strings, const size_t* sizes, cl_int* error) {
-  static const auto next =
-      reinterpret_cast<decltype(&clCreateProgramWithSource)>(::dlsym(RTLD_NEXT, "clCreateProgramWithSource"));
+#pragma GCC visibility push(default)
+extern "C" {
+
+cl_program clCreateProgramWithSource(cl_context context, cl_uint count, const char** strings, const size_t* sizes,
+                                     cl_int* error) {
+  static auto* const call = next("clCreateProgramWithSource", &clCreateProgramWithSource);
   ++remotecl::testing::sources;
-  return next(context, count, strings, sizes, error);
+  return call(context, count, strings, sizes, error);
 }
+
+cl_program clLinkProgram(cl_context context, cl_uint devices_count, const cl_device_id* devices, const char* options,
+                         cl_uint count, const cl_program* inputs, void(CL_CALLBACK* notify)(cl_program, void*),
+                         void* data, cl_int* error) {
+  static auto* const call = next("clLinkProgram", &clLinkProgram);
+  ++remotecl::testing::links;
+  return call(context, devices_count, devices, options, count, inputs, notify, data, error);
+}
+
+cl_int clGetProgramInfo(cl_program program, cl_program_info name, size_t size, void* value, size_t* size_ret) {
+  static auto* const call = next("clGetProgramInfo", &clGetProgramInfo);
+  if (name != CL_PROGRAM_BINARY_SIZES || !remotecl::testing::hides_objects || !is_object(program)) {
+    return call(program, name, size, value, size_ret);
+  }
+  *static_cast<size_t*>(value) = 0;
+  return CL_SUCCESS;
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

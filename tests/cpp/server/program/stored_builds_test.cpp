@@ -3,14 +3,12 @@
 #include <cstdlib>
 #include <set>
 
-#include "runtime/store/file_directory.h"
 #include "runtime/store/store.h"
 #include "server/fixture.h"
 #include "server/program/build_cache.h"
 #include "server/program/device_identity.h"
+#include "server/program/restart_fixture.h"
 #include "server/program/source_counter.h"
-#include "store/fake_directory.h"
-#include "store/temporary_folder.h"
 
 namespace remotecl::testing {
 namespace {
@@ -19,14 +17,10 @@ using server::BuildCache;
 using server::BuildRecord;
 using server::BuildReport;
 using server::ClientFiles;
-using server::Counters;
-using server::MemoryLimits;
-using server::MemoryQuota;
 using server::PlacedFiles;
 using server::Program;
 using server::ProgramOrigin;
 using server::Server;
-using server::SessionCounters;
 using server::StoredBuilds;
 using server::StoredRequest;
 
@@ -41,18 +35,6 @@ constexpr char kWarns[] =
     "#warning so it has a build log\n"
     "__attribute__((work_group_size_hint(1, 1, 1))) kernel void f(global int* restrict data, const int value) {\n"
     "  local int scratch[32]; scratch[0] = value; data[0] += scratch[0]; }";
-
-Ref<Program> make_program(std::string_view code, ProgramOrigin origin = ProgramOrigin::kSource) {
-  const auto used = make_ref<Counters>(MemoryQuota::counters(0), Counters::For::kThisProcess);
-  const auto quota = make_ref<MemoryQuota>(0, used, MemoryLimits{}, nullptr);
-  auto program = make_ref<Program>(origin, make_ref<SessionCounters>(quota));
-  program->set_code(as_bytes(code));
-  return program;
-}
-
-Store open_store(std::shared_ptr<FakeFolder> folder) {
-  return Store(std::make_unique<FakeDirectory>(std::move(folder)), Store::Bounds{});
-}
 
 class StoredBuildsTest : public ::testing::Test {
  protected:
@@ -234,25 +216,16 @@ TEST_F(StoredBuildsTest, FailedBuildsAreNotStored) {
   }
 }
 
-// A session of a server that may be started anew.
-class RestartTest : public ::testing::Test {
+class RestartTest : public RestartFixture {
  protected:
+  using RestartFixture::RestartFixture;
+
   struct Run {
     std::string described;  // as the client got it, without the token
     int result = 0;
     std::string printed;
   };
 
-  explicit RestartTest(std::optional<server::ProcessCommand> isolation = {}) : isolation_(std::move(isolation)) {
-    start();
-  }
-
-  void start() {
-    server_.reset();
-    store_ = std::make_unique<Store>(std::make_unique<FileDirectory>(folder_.path() / "store"), Store::Bounds{});
-    server_ = std::make_unique<Server>(Address{"127.0.0.1", 0}, "0", std::nullopt, std::nullopt, LimitsTable(),
-                                       isolation_, server::PeerRules(), store_.get());
-  }
   Run run(std::string_view source, int value) {
     WireClient client(server_->address());
     Run run;
@@ -266,19 +239,6 @@ class RestartTest : public ::testing::Test {
     if (client.has<KernelOutput>()) run.printed = as_text(client.wait<KernelOutput>()->text);
     return run;
   }
-  bool has_stored(std::uint64_t count) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (store_->counts().entries < count) {
-      if (std::chrono::steady_clock::now() > end) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    return true;
-  }
-
-  TemporaryFolder folder_;
-  const std::optional<server::ProcessCommand> isolation_;
-  std::unique_ptr<Store> store_;
-  std::unique_ptr<Server> server_;
 };
 
 TEST_F(RestartTest, AProgramIsFoundWithoutCompiling) {
@@ -323,12 +283,7 @@ TEST_F(RestartTest, DamageOnTheDiskIsAProgramThatIsCompiled) {
 
 class IsolatedRestartTest : public RestartTest {
  protected:
-  static std::optional<server::ProcessCommand> with_store() {
-    auto command = isolation();
-    command->arguments.emplace_back("--session-store");
-    return command;
-  }
-  IsolatedRestartTest() : RestartTest(with_store()) {}
+  IsolatedRestartTest() : RestartTest(isolation_with_store()) {}
 };
 
 TEST_F(IsolatedRestartTest, TheNextProcessFindsWhatOneHasBuilt) {
