@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
 from conftest import RunProgram
 from daemon import WITHIN_S, Daemon
 
@@ -41,6 +42,42 @@ def test_a_program_is_found_after_a_restart(run_program: RunProgram, tmp_path: P
             assert run_program(PROGRAM.format(address=daemon.address), PYOPENCL_NO_CACHE="1").stdout == "240\n"
             assert daemon.metrics()["remotecl_store_hits_total",] == 1
             assert daemon.metrics()["remotecl_store_misses_total",] == 0
+
+
+# Two objects, one with a header that is a program, and an executable.
+LINKED = """
+import numpy, pyopencl, remotecl
+
+context = remotecl.connect({address!r}).context()
+queue = pyopencl.CommandQueue(context, context.devices[0])
+numbers = numpy.arange(16, dtype=numpy.int32)
+buffer = pyopencl.Buffer(context, pyopencl.mem_flags.COPY_HOST_PTR, hostbuf=numbers)
+header = pyopencl.Program(context, "#define FACTOR 2\\n")
+source = '''#include "names/factor.h"
+int scaled(int value, int factor);
+kernel void twice(global int* data) {{ data[get_global_id(0)] = scaled(data[get_global_id(0)], FACTOR); }}'''
+main = pyopencl.Program(context, source).compile(headers=[("names/factor.h", header)])
+part = pyopencl.Program(context, "int scaled(int value, int factor) {{ return value * factor; }}").compile()
+program = pyopencl.link_program(context, [main, part])
+program.twice(queue, numbers.shape, None, buffer)
+pyopencl.enqueue_copy(queue, numbers, buffer)
+print(numbers.sum())
+"""
+
+
+@pytest.mark.parametrize("isolation", ["--no-isolate", "--isolate"])
+def test_objects_and_what_is_linked_from_them_are_found_after_a_restart(
+    run_program: RunProgram, tmp_path: Path, isolation: str
+) -> None:
+    options = ("--store", str(tmp_path / "store"), "--metrics", "0", isolation)
+    with Daemon(*options) as daemon:
+        assert run_program(LINKED.format(address=daemon.address)).stdout == "240\n"
+        await_entries(daemon, 3)
+        assert daemon.metrics()["remotecl_store_hits_total",] == 0
+    with Daemon(*options) as daemon:
+        assert run_program(LINKED.format(address=daemon.address)).stdout == "240\n"
+        assert daemon.metrics()["remotecl_store_hits_total",] == 3
+        assert daemon.metrics()["remotecl_store_misses_total",] == 0
 
 
 def test_a_server_without_a_folder_goes_on(run_program: RunProgram, tmp_path: Path) -> None:
