@@ -59,6 +59,9 @@ class Connection {
     double seconds = 0;
   };
   virtual Delivered delivered() const { return {}; }
+  // The rate to which this side limits its bulk data, because the link is thin, in bytes per second; 0: no limit. Any
+  // thread.
+  virtual double paced_rate() const { return 0; }
   // Writes what fits without blocking. Returns the number of bytes, or -1 if the connection is broken. If it
   // breaks after some bytes, which the other side may receive, the next call reports that.
   virtual std::ptrdiff_t try_write(Bytes from) = 0;

@@ -2,8 +2,8 @@
 
 namespace remotecl::server {
 
-StagingRing::StagingRing(Device& device, BulkTransport* transport)
-    : slot_size_(transport != nullptr ? transport->staging_piece() : kStagingSlot),
+StagingRing::StagingRing(Device& device, BulkTransport* transport, std::size_t slot_max)
+    : slot_size_(std::min(transport != nullptr ? transport->staging_piece() : kStagingSlot, slot_max)),
       block_(device, kSlots * slot_size_) {
   std::byte* at = block_.data();
   if (at == nullptr) {  // without pinned memory it is slower, not wrong
@@ -70,7 +70,7 @@ void StagingPool::clear() {
 
 StagingRing& StagingSet::ring(Device& device) {
   auto& ring = rings_[&device];
-  if (ring == nullptr) ring = std::make_unique<StagingRing>(device, &transport_);
+  if (ring == nullptr) ring = std::make_unique<StagingRing>(device, &transport_, slot_max_);
   return *ring;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -38,7 +39,8 @@ class StagingRing {
   };
 
   // `transport`: moves the ring's bytes, in pieces whose size it chooses, and outlives the ring; null: none.
-  explicit StagingRing(Device& device, BulkTransport* transport = nullptr);
+  explicit StagingRing(Device& device, BulkTransport* transport = nullptr,
+                       std::size_t slot_max = std::numeric_limits<std::size_t>::max());
   ~StagingRing();
   StagingRing(const StagingRing&) = delete;
   StagingRing& operator=(const StagingRing&) = delete;
@@ -80,11 +82,13 @@ class StagingPool {
 // One ring for each device that needs one. Owned by one thread, which moves bytes over one transport.
 class StagingSet {
  public:
-  explicit StagingSet(BulkTransport& transport) : transport_(transport) {}
+  explicit StagingSet(BulkTransport& transport, std::size_t slot_max = std::numeric_limits<std::size_t>::max())
+      : transport_(transport), slot_max_(slot_max) {}
   StagingRing& ring(Device& device);
 
  private:
   BulkTransport& transport_;
+  const std::size_t slot_max_;
   std::map<Device*, std::unique_ptr<StagingRing>> rings_;
 };
 

@@ -228,18 +228,6 @@ void BulkReceiver::run(BulkTransport& transport) {
   }
 }
 
-namespace {
-
-bool send(OutgoingTransfer& transfer, BulkTransport& transport, StagingSet& staging) {
-  if (!transfer.send(transport, staging)) return false;
-  transport.reclaim(transport.bytes_sent());
-  if (transfer.error() == CL_SUCCESS) return true;
-  // Some bytes may already have been sent.
-  return transport.send_failure(transfer.id(), transfer.error());
-}
-
-}  // namespace
-
 void BulkSender::connect(BulkTransport& transport) {
   MutexLock lock(thread_.mutex);
   transport_ = &transport;
@@ -263,14 +251,45 @@ std::vector<Ref<OutgoingTransfer>> BulkSender::stop() {
   thread_.stop();
   std::vector<Ref<OutgoingTransfer>> unsent;
   MutexLock lock(thread_.mutex);
-  if (broken_) unsent.push_back(std::move(broken_));
   for (auto& transfer : waiting_) unsent.push_back(std::move(transfer));
   waiting_.clear();
   return unsent;
 }
 
+// What was not sent whole waits again, for stop().
+bool BulkSender::send(Ref<OutgoingTransfer> transfer, BulkTransport& transport, StagingSet& staging,
+                      const Between& between) {
+  bool is_sent = transfer->send(transport, staging, between);
+  if (is_sent) {
+    transport.reclaim(transport.bytes_sent());
+    // Some bytes may already have been sent.
+    is_sent = transfer->error() == CL_SUCCESS || transport.send_failure(transfer->id(), transfer->error());
+  }
+  if (!is_sent) {
+    MutexLock lock(thread_.mutex);
+    waiting_.push_front(std::move(transfer));
+    return false;
+  }
+  if (transfer->error() == CL_SUCCESS) transfers_.fetch_add(1, std::memory_order_relaxed);
+  table_.finish(*transfer);
+  return true;
+}
+
+// Null if none may pass now.
+Ref<OutgoingTransfer> BulkSender::take_passing(const PassingRule& rule, std::uint64_t left) {
+  if (!rule.may_any_pass(left)) return nullptr;
+  MutexLock lock(thread_.mutex);
+  const auto at = std::find_if(waiting_.begin(), waiting_.end(), [&](const Ref<OutgoingTransfer>& transfer) {
+    return rule.may_pass(transfer->size(), left) && transfer->may_pass();
+  });
+  if (at == waiting_.end()) return nullptr;
+  Ref<OutgoingTransfer> transfer = std::move(*at);
+  waiting_.erase(at);
+  return transfer;
+}
+
 void BulkSender::run() {
-  std::optional<StagingSet> staging;
+  std::optional<StagingSet> staging, passing_staging;
   for (;;) {
     Ref<OutgoingTransfer> transfer;
     BulkTransport* transport = nullptr;
@@ -282,17 +301,21 @@ void BulkSender::run() {
       waiting_.pop_front();
       transport = transport_;
     }
-    if (!staging) staging.emplace(*transport);
-    if (!send(*transfer, *transport, *staging)) {
-      {
-        MutexLock lock(thread_.mutex);
-        broken_ = std::move(transfer);
-      }
-      lost_();
-      return;
+    if (!staging) {
+      staging.emplace(*transport);
+      passing_staging.emplace(*transport, kStagingSmallPiece);
     }
-    if (transfer->error() == CL_SUCCESS) transfers_.fetch_add(1, std::memory_order_relaxed);
-    table_.finish(*transfer);
+    PassingRule rule;
+    const auto send_passing = [&](std::uint64_t sent, std::uint64_t left) {
+      rule.sent(sent);
+      while (Ref<OutgoingTransfer> passing = take_passing(rule, left)) {
+        rule.passed(passing->size());
+        if (!send(std::move(passing), *transport, *passing_staging, {})) return false;
+      }
+      return true;
+    };
+    const Between between = transport->may_alternate() ? Between(send_passing) : Between();
+    if (!send(std::move(transfer), *transport, *staging, between)) return lost_();
   }
 }
 

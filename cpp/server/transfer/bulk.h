@@ -11,6 +11,7 @@
 #include "runtime/base/mutex.h"
 #include "runtime/base/stoppable_thread.h"
 #include "runtime/transport/bulk/bulk_transport.h"
+#include "runtime/transport/bulk/passing_rule.h"
 #include "server/transfer/transfer.h"
 #include "server/wire/outbox.h"
 
@@ -90,7 +91,8 @@ class BulkReceiver {
   std::atomic<std::uint64_t> transfers_{0};
 };
 
-// The writing side. Has its own thread, started with the first transfer, because the receiver may be slow.
+// The writing side. Has its own thread, started with the first transfer, because the receiver may be slow. Between the
+// chunks of a large transfer it sends some of the small ones that wait.
 // Owned by the session or the link. post() may be called by any thread, including a driver's callback.
 class BulkSender {
  public:
@@ -107,13 +109,17 @@ class BulkSender {
   std::uint64_t transfers() const { return transfers_.load(std::memory_order_relaxed); }
 
  private:
+  using Between = OutgoingTransfer::Between;
+
+  bool send(Ref<OutgoingTransfer> transfer, BulkTransport& transport, StagingSet& staging, const Between& between)
+      EXCLUDES(thread_.mutex);
+  Ref<OutgoingTransfer> take_passing(const PassingRule& rule, std::uint64_t left) EXCLUDES(thread_.mutex);
   void run() EXCLUDES(thread_.mutex);
 
   TransferTable& table_;
   const std::function<void()> lost_;
   BulkTransport* transport_ GUARDED_BY(thread_.mutex) = nullptr;
   std::deque<Ref<OutgoingTransfer>> waiting_ GUARDED_BY(thread_.mutex);
-  Ref<OutgoingTransfer> broken_ GUARDED_BY(thread_.mutex);  // was being sent when the transport ended
   std::atomic<std::uint64_t> transfers_{0};
   StoppableThread thread_{[this] { run(); }};
 };

@@ -13,7 +13,7 @@ class CutThroughRead final : public OutgoingTransfer {
         memory_(memory),
         progress_(command.progress) {}
 
-  bool send(BulkTransport& transport, StagingSet& staging) override {
+  bool send(BulkTransport& transport, StagingSet& staging, const Between& between) override {
     for (std::uint64_t sent = 0; sent < size();) {
       const TransferProgress::Step step = progress_->wait(sent);
       if (step.available <= sent) {  // the source has ended too early
@@ -23,23 +23,25 @@ class CutThroughRead final : public OutgoingTransfer {
       const Ref<IncomingTransfer> source = progress_->transfer();
       const std::uint64_t available = std::min(step.available, size());
       if (const std::byte* memory = source->host_memory()) {
-        if (!send_chunks(transport, id(), {{memory + sent, available - sent}})) return false;
+        if (!send_chunks(transport, {{memory + sent, available - sent}}, between)) return false;
         sent = available;
         continue;
       }
       const std::uint64_t piece = std::min<std::uint64_t>(available - sent, transport.staging_piece());
-      if (!send_piece(transport, staging, *source, sent, piece)) return false;
+      if (!send_piece(transport, staging, between, *source, sent, piece)) return false;
       if (error() != CL_SUCCESS) return true;
       sent += piece;
     }
     return true;
   }
 
+  bool may_pass() const override { return false; }
+
   cl_int finish(Native<cl_event>&) override { return CL_SUCCESS; }
 
  private:
-  bool send_piece(BulkTransport& transport, StagingSet& staging, IncomingTransfer& source, std::uint64_t offset,
-                  std::uint64_t size) {
+  bool send_piece(BulkTransport& transport, StagingSet& staging, const Between& between, IncomingTransfer& source,
+                  std::uint64_t offset, std::uint64_t size) {
     Device& device = queue().device();
     cl_int error = CL_SUCCESS;
     StagingRing& ring = staging.ring(device);
@@ -61,7 +63,7 @@ class CutThroughRead final : public OutgoingTransfer {
       set_error(error);
       return true;
     }
-    if (!send_chunks(transport, id(), ring.memory(slot, size))) return false;
+    if (!send_chunks(transport, ring.memory(slot, size), between)) return false;
     slot.borrowed_until = transport.bytes_sent();
     return true;
   }

@@ -46,8 +46,8 @@ class InPlaceRead final : public OutgoingTransfer {
   using OutgoingTransfer::OutgoingTransfer;
   InPlace place;
 
-  bool send(BulkTransport& transport, StagingSet&) override {
-    return send_chunks(transport, id(), registered(transport, {place.memory, size()}));
+  bool send(BulkTransport& transport, StagingSet&, const Between& between) override {
+    return send_chunks(transport, registered(transport, {place.memory, size()}), between);
   }
   cl_int finish(Native<cl_event>& native) override { return place.finish(native); }
 };

@@ -38,8 +38,8 @@ class PackedRead final : public OutgoingTransfer {
       : OutgoingTransfer(id, queue, event, hold, size), bytes_(std::move(bytes)) {}
 
   std::byte* data() { return bytes_.get(); }
-  bool send(BulkTransport& transport, StagingSet&) override {
-    return send_chunks(transport, id(), registered(transport, {bytes_.get(), size()}));
+  bool send(BulkTransport& transport, StagingSet&, const Between& between) override {
+    return send_chunks(transport, registered(transport, {bytes_.get(), size()}), between);
   }
   cl_int finish(Native<cl_event>& native) override {
     native = first().copy();

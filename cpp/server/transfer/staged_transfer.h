@@ -104,7 +104,7 @@ class StagedRead final : public OutgoingTransfer {
   StagedRead(TransferId id, Queue& queue, Event* event, EventId hold, Region region, cl_mem memory)
       : OutgoingTransfer(id, queue, event, hold, region.size), region_(std::move(region)), memory_(memory) {}
 
-  bool send(BulkTransport& transport, StagingSet& staging) override {
+  bool send(BulkTransport& transport, StagingSet& staging, const Between& between) override {
     StagingRing& ring = staging.ring(queue().device());
     piece_size_ = ring.piece_size(size(), transport.streams());
     std::uint64_t sent = 0, asked = 0;
@@ -118,7 +118,7 @@ class StagedRead final : public OutgoingTransfer {
       StagingRing::Slot& slot = *slots[at % StagingRing::kSlots];
       if (slot.busy && clWaitForEvents(1, slot.busy.list()) != CL_SUCCESS) set_error(CL_OUT_OF_RESOURCES);
       if (error() != CL_SUCCESS) return true;  // the rest is not sent
-      if (!send_chunks(transport, id(), ring.memory(slot, piece_at(sent)))) return false;
+      if (!send_chunks(transport, ring.memory(slot, piece_at(sent)), between)) return false;
       slot.borrowed_until = transport.bytes_sent();
       sent += piece_at(sent);
     }

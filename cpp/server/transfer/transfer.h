@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "runtime/base/ref_counted.h"
@@ -113,11 +114,20 @@ class IncomingTransfer : public Transfer {
 class OutgoingTransfer : public Transfer {
  public:
   using Transfer::Transfer;
+  // Called between two chunks, with the size of the first one and what is left after it: may send other transfers.
+  // Returns false if the connection has ended. May be empty.
+  using Between = std::function<bool(std::uint64_t sent, std::uint64_t left)>;
   // Sends all bytes in chunks that the transport borrows. Returns false if the connection has ended.
-  virtual bool send(BulkTransport& transport, StagingSet& staging) = 0;
-};
+  virtual bool send(BulkTransport& transport, StagingSet& staging, const Between& between) = 0;
+  // Whether it never waits for bytes of others, which may wait for the transfer that it passes.
+  virtual bool may_pass() const { return true; }
 
-// Lets the transport borrow `bytes`, as chunks of a transfer.
-bool send_chunks(BulkTransport& transport, TransferId id, const BulkSource& bytes);
+ protected:
+  // Lets the transport borrow the next bytes.
+  bool send_chunks(BulkTransport& transport, const BulkSource& bytes, const Between& between);
+
+ private:
+  std::uint64_t sent_ = 0;
+};
 
 }  // namespace remotecl::server

@@ -50,6 +50,7 @@ class RateLimitedConnection final : public Connection {
   int wait_handle() const override { return connection_->wait_handle(); }
   void set_read_timeout(std::chrono::milliseconds timeout) override { connection_->set_read_timeout(timeout); }
   std::size_t streams() const override { return connection_->streams(); }
+  double paced_rate() const override { return connection_->paced_rate(); }
   bool vanished() const override { return connection_->vanished(); }
   void shutdown() override {
     connection_->shutdown();

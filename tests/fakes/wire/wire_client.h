@@ -5,6 +5,7 @@
 #include <chrono>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -197,6 +198,16 @@ class WireClient {
     std::vector<std::byte> bytes(size);
     receive_bulk_to(transfer, bytes);
     return bytes;
+  }
+  // Adds the next chunk of any transfer to its bytes. Returns which one it is.
+  TransferId receive_chunk(std::map<TransferId, std::vector<std::byte>>& transfers) {
+    std::array<std::byte, kBulkHeaderSize> header_bytes;
+    if (!bulk().read_exactly(header_bytes)) throw std::runtime_error("bulk connection lost");
+    const auto header = decode_frame<BulkHeader>(header_bytes);
+    std::vector<std::byte>& bytes = transfers[header.transfer];
+    bytes.resize(bytes.size() + header.size);
+    if (!bulk().read_exactly(MutableBytes(bytes).last(header.size))) throw std::runtime_error("bulk connection lost");
+    return header.transfer;
   }
   void receive_bulk_to(TransferId transfer, MutableBytes bytes) {
     for (std::size_t have = 0; have < bytes.size();) {

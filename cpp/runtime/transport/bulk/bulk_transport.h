@@ -71,6 +71,11 @@ class BulkTransport : public BulkInput {
   // completed() has reached the position after them, or until reclaim(). Returns false if the transport has
   // ended.
   virtual bool send(const BulkHeader& header, const BulkSource& bytes, Use use) = 0;
+  // The size of the chunks of a large transfer: on a thin link what leaves soon, because other transfers wait for it.
+  // Any thread.
+  virtual std::size_t chunk_size() const { return kBulkChunkMax; }
+  // Whether chunks of others may come between those of a transfer at no cost.
+  virtual bool may_alternate() const { return true; }
   // Returns true if borrowed bytes are read after send() has returned.
   virtual bool keeps_borrowed() const = 0;
   // The position after what has been sent, in bytes. Any thread.

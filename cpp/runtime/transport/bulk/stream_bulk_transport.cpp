@@ -20,6 +20,12 @@ bool StreamBulkTransport::send(const BulkHeader& header, const BulkSource& bytes
                                : connection_->write(encoded, bytes.bytes);
 }
 
+std::size_t StreamBulkTransport::chunk_size() const {
+  const double rate = connection_->paced_rate();
+  if (rate == 0) return kBulkChunkMax;
+  return std::clamp<std::size_t>(static_cast<std::size_t>(rate * kChunkSeconds), kChunkMin, kBulkChunkMax);
+}
+
 bool StreamBulkTransport::receive_header(BulkHeader& header) {
   if (unpacker_ != nullptr && unpacker_->finish(*connection_, ChunkUnpacker::Wait::kForBytes) <= 0) return false;
   if (!connection_->read_exactly(MutableBytes(header_).subspan(std::exchange(header_have_, 0)))) return false;

@@ -18,6 +18,7 @@ class StreamBulkTransport final : public BulkTransport {
                                CompressionMode compression = CompressionMode::kOff);
 
   bool send(const BulkHeader& header, const BulkSource& bytes, Use use) override;
+  std::size_t chunk_size() const override;
   bool keeps_borrowed() const override { return connection_->keeps_borrowed(); }
   std::uint64_t bytes_sent() const override { return connection_->bytes_sent(); }
   std::uint64_t completed() const override { return connection_->completed(); }
@@ -41,6 +42,10 @@ class StreamBulkTransport final : public BulkTransport {
   const std::string& violation() const override;
 
  private:
+  // A chunk leaves a thin link in this time, unless it would cost too much.
+  static constexpr double kChunkSeconds = 0.02;
+  static constexpr std::size_t kChunkMin = 128u << 10;
+
   bool begin_chunk(BulkHeader& header);
   std::ptrdiff_t read_packed(MutableBytes to, ChunkUnpacker::Wait wait);
 

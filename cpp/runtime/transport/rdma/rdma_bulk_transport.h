@@ -28,6 +28,8 @@ class RdmaBulkTransport final : public BulkTransport {
   bool send(const BulkHeader& header, const BulkSource& bytes, Use use) override {
     return sender_.send(header, bytes, use);
   }
+  // Each chunk costs a grant, and a transfer stays on the stream or the channel.
+  bool may_alternate() const override { return false; }
   bool keeps_borrowed() const override { return stream_->keeps_borrowed(); }
   std::uint64_t bytes_sent() const override { return stream_->bytes_sent(); }
   std::uint64_t completed() const override { return sender_.completed(); }

@@ -55,6 +55,10 @@ class ResumableConnection final : public Connection {
     const auto carrier = handover_.carrier();
     return carrier != nullptr ? carrier->delivered() : Delivered();
   }
+  double paced_rate() const override {
+    const auto carrier = handover_.carrier();
+    return carrier != nullptr ? carrier->paced_rate() : 0;
+  }
 
   // Returns true if so much is kept that threads which can wait should.
   bool crowded() override { return writer_.crowded(); }

@@ -60,6 +60,16 @@ Connection::Delivered StripedConnection::delivered() const {
   return sum;
 }
 
+// A write takes as long as its slowest part.
+double StripedConnection::paced_rate() const {
+  double least = 0;
+  for (const auto& carrier : carriers_) {
+    const double rate = carrier->paced_rate();
+    if (rate != 0 && (least == 0 || rate < least)) least = rate;
+  }
+  return least * static_cast<double>(carriers_.size());
+}
+
 bool StripedConnection::vanished() const {
   return std::any_of(carriers_.begin(), carriers_.end(), [](const auto& carrier) { return carrier->vanished(); });
 }

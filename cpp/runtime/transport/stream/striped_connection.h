@@ -44,6 +44,7 @@ class StripedConnection final : public Connection {
   const PeerCertificate* peer_certificate() const override { return carriers_.front()->peer_certificate(); }
   bool vanished() const override;
   Delivered delivered() const override;
+  double paced_rate() const override;
 
  private:
   static constexpr std::size_t kHeaderSize = 8;

@@ -136,6 +136,7 @@ void StreamConnection::pace() {
   const auto limit = pacer_.update(
       {now, LinkPacer::Duration(report->first.tcpi_rtt), LinkPacer::Duration(report->round_trip_min_us), delivered});
   if (limit == before) return;
+  paced_rate_.store(limit.value_or(0), std::memory_order_relaxed);
   const auto rate = limit ? static_cast<unsigned long>(*limit) : std::numeric_limits<unsigned long>::max();
   ::setsockopt(descriptor_, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof rate);
 }

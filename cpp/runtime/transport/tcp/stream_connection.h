@@ -21,6 +21,7 @@ class StreamConnection final : public Connection {
   void shutdown() override;
   bool vanished() const override { return vanished_.load(std::memory_order_relaxed); }
   Delivered delivered() const override;
+  double paced_rate() const override { return paced_rate_.load(std::memory_order_relaxed); }
   // Like try_read_some(), but the bytes can be read again.
   std::ptrdiff_t peek(MutableBytes to);
   // Ends the connection because the other machine does not answer.
@@ -48,6 +49,7 @@ class StreamConnection final : public Connection {
   const int descriptor_;
   LinkPacer pacer_;  // used by the writing thread
   LinkPacer::Clock::time_point paced_{};
+  std::atomic<double> paced_rate_{0};  // of pacer_
   std::atomic<bool> vanished_{false};
   std::atomic<bool> awaits_rest_{false};
 };

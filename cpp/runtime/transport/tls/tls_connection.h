@@ -57,6 +57,7 @@ class TlsConnection final : public Connection {
   void shutdown() override { stream_->shutdown(); }
   bool vanished() const override { return stream_->vanished(); }
   Delivered delivered() const override { return stream_->delivered(); }
+  double paced_rate() const override { return stream_->paced_rate(); }
   const PeerCertificate* peer_certificate() const override { return certificate_ ? &*certificate_ : nullptr; }
 
   // Sets after how many records keys are replaced, for tests. The default is well below the bound of AES-GCM,

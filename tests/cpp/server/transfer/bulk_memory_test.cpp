@@ -123,7 +123,7 @@ TEST_F(BulkMemoryTest, AWriteInPlaceAnnouncesWhereItsBytesGo) {
 TEST_F(BulkMemoryTest, APackedReadSendsChunksOfRegisteredMemory) {
   constexpr std::size_t kSize = kBulkChunkMax + 1000;
   const auto read = make_ref<PackedRead>(9, *queue(), nullptr, 0, kSize, std::make_unique<std::byte[]>(kSize));
-  EXPECT_TRUE(read->send(transport_, staging_));
+  EXPECT_TRUE(read->send(transport_, staging_, {}));
   ASSERT_EQ(transport_.sent.size(), 2u);
   EXPECT_EQ(transport_.sent[0].header.size, kBulkChunkMax);
   EXPECT_EQ(transport_.sent[1].header.transfer, 9u);

@@ -1,3 +1,4 @@
+#include <map>
 #include <random>
 
 #include "server/fixture.h"
@@ -113,6 +114,34 @@ TEST_P(BulkTest, TransfersMayAlternate) {
   EXPECT_EQ(client_.event_status(b_event), CL_COMPLETE);
   EXPECT_EQ(read_bulk(first, 0, kSize), std::vector<std::byte>(kSize, std::byte{1}));
   EXPECT_EQ(read_bulk(second, 0, kSize), std::vector<std::byte>(kSize, std::byte{2}));
+}
+
+// The large read fills the connection before the small one begins.
+TEST_P(BulkTest, SmallReadPassesALargeOne) {
+  constexpr std::size_t kLarge = 64u << 20, kSmall = 1u << 18;
+  const ObjectId large = client_.make_buffer(kLarge), small = client_.make_buffer(kSmall), other = client_.make_queue();
+  const int one = 0x01010101;
+  client_.add(EnqueueFill{queue_, 0, large, 0, kLarge, std::as_bytes(std::span(&one, 1)), {}});
+  const auto data = random_bytes(kSmall);
+  const TransferId write = client_.id();
+  const EventId written = start_write(small, 0, kSmall, write, {}, other);
+  wait_pull(write);
+  client_.send_bulk(write, data);
+  EXPECT_EQ(client_.event_status(written), CL_COMPLETE);
+
+  const TransferId a = client_.id(), b = client_.id();
+  client_.send(EnqueueRead{queue_, 0, large, 0, kLarge, a, {}});
+  std::map<TransferId, std::vector<std::byte>> read;
+  std::vector<TransferId> ended;
+  client_.receive_chunk(read);
+  client_.send(EnqueueRead{other, 0, small, 0, kSmall, b, {}});
+  while (ended.size() != 2) {
+    const TransferId transfer = client_.receive_chunk(read);
+    if (read[transfer].size() == (transfer == a ? kLarge : kSmall)) ended.push_back(transfer);
+  }
+  EXPECT_EQ(ended, (std::vector<TransferId>{b, a}));
+  EXPECT_EQ(read[a], std::vector<std::byte>(kLarge, std::byte{1}));
+  EXPECT_EQ(read[b], data);
 }
 
 TEST_P(BulkTest, WriteThatWaitsIsPulledWhenItMayBegin) {
