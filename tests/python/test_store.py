@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from conftest import RunProgram
 from daemon import WITHIN_S, Daemon
 
