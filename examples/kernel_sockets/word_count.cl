@@ -84,8 +84,8 @@ int send_words(rcl_group g, int socket, int device, int devices, __global const 
   return error;
 }
 
-// Each work-group counts the words that begin in its part of the text from `first` on, and sends them. `map_tables`, `batches` and `sockets` have a
-// part for each work-group.
+// Each work-group counts the words that begin in its part of the text from `first` on, and sends them. `map_tables`,
+// `batches` and `sockets` have a part for each work-group.
 __kernel void map_words(__global rcl_net* net, __global const char* addresses, int me, int devices,
                         __global const uchar* text, uint first, uint size, __global uint* map_tables, uint entries,
                         __global uchar* batches, __global int* sockets, volatile __global int* status) {

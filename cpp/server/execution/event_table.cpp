@@ -143,7 +143,7 @@ bool EventTable::report_failures(ObjectId queue) {
     const cl_int status = execution_status(event.native.get());
     if (status >= 0) return;
     has_failed = true;
-    if (event.reported || event.report_taken.exchange(true)) return;
+    if (event.report_taken.exchange(true)) return;
     event.observed = event.reported = true;
     reporter_.end(event, status, event.start(), event.native.get());
   });

@@ -13,27 +13,27 @@ namespace {
 
 std::uint64_t span(const Transfer& transfer) { return transfer.rows ? transfer.rows->span() : transfer.size.load(); }
 
-// Copies what it would read from `left`. Returns true if it is being sent already, or if there is no memory for the
-// copy.
-bool still_reads(Bytes left, Transfer& transfer) {
+// Copies what the transfer would read from `left`. Returns false if it still reads there: its bytes are being sent
+// already, or there is no memory for the copy.
+bool detach(Transfer& transfer, Bytes left) {
   const MutexLock lock(transfer.mutex);
   const std::uint64_t size = span(transfer);
-  if (transfer.memory >= left.data() + left.size() || left.data() >= transfer.memory + size) return false;
-  if (transfer.is_over) return false;
-  if (transfer.state.load() != Transfer::State::kPending) return true;
+  if (transfer.memory >= left.data() + left.size() || left.data() >= transfer.memory + size) return true;
+  if (transfer.is_over) return true;
+  if (transfer.state.load() != Transfer::State::kPending) return false;
   // Bytes that are still on their way to this process cannot be copied yet.
-  if (InboundHostRanges::instance().when_there(transfer.memory, size, [] {})) return false;
+  if (InboundHostRanges::instance().when_there(transfer.memory, size, [] {})) return true;
   std::shared_ptr<std::byte[]> copy;
   try {
     copy = std::make_shared_for_overwrite<std::byte[]>(size);
   } catch (const std::bad_alloc&) {
-    return true;
+    return false;
   }
   std::memcpy(copy.get(), transfer.memory, size);
   transfer.memory = copy.get();
   if (transfer.offer) transfer.offer->has_moved_to(copy.get());
   transfer.keep_alive = std::move(copy);
-  return false;
+  return true;
 }
 
 LinkMeter::Way way_of(const Transfer& transfer) { return transfer.sends ? LinkMeter::Way::kUp : LinkMeter::Way::kDown; }
@@ -189,7 +189,7 @@ void TransferTable::fail(TransferId id, cl_int status) {
 std::vector<TransferRef> TransferTable::copy_pending(const std::byte* memory, std::uint64_t size) {
   std::vector<TransferRef> begun = all();
   std::erase_if(begun, [&](const TransferRef& transfer) {
-    return !transfer->sends || !still_reads({memory, size}, *transfer);
+    return !transfer->sends || detach(*transfer, {memory, size});
   });
   return begun;
 }

@@ -9,6 +9,10 @@ constexpr const char* kKernels = R"CL(
 #define ARGUMENTS __global rcl_net* net, __global volatile int* n, __global uchar* m
 #define DATA 4096
 #define FIRST (get_local_id(0) == 0)
+#define POLL_ARRAYS \
+  __global int* sockets = (__global int*)(m + DATA); \
+  __global uint* wanted = (__global uint*)(m + 2 * DATA); \
+  __global uint* ready = (__global uint*)(m + 3 * DATA);
 #define TEXT ((__global const char*)m)
 
 // Serves n[1] connections to the address, one after the other.
@@ -123,9 +127,7 @@ __kernel void count_bytes(ARGUMENTS) {
 __kernel void poll_many(ARGUMENTS) {
   RCL_GROUP(g, net);
   int listener = rcl_bind(g, TEXT);
-  __global int* sockets = (__global int*)(m + DATA);
-  __global uint* wanted = (__global uint*)(m + 2 * DATA);
-  __global uint* ready = (__global uint*)(m + 3 * DATA);
+  POLL_ARRAYS
   __global uchar* data = m + 4 * DATA;
   int count = n[1], left = count, echoed = 0;
   if (FIRST) { sockets[0] = listener; wanted[0] = RCL_POLLIN; }
@@ -162,9 +164,7 @@ __kernel void poll_many(ARGUMENTS) {
 __kernel void accept_told(ARGUMENTS) {
   RCL_GROUP(g, net);
   int listener = rcl_bind(g, TEXT);
-  __global int* sockets = (__global int*)(m + DATA);
-  __global uint* wanted = (__global uint*)(m + 2 * DATA);
-  __global uint* ready = (__global uint*)(m + 3 * DATA);
+  POLL_ARRAYS
   int count = n[1], accepted = 0, missing = 0;
   if (FIRST) { sockets[0] = listener; wanted[0] = RCL_POLLIN; }
   barrier(CLK_GLOBAL_MEM_FENCE);
