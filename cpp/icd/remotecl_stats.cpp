@@ -51,7 +51,7 @@ json count_json(const FetchCounts::Count& count) {
 }
 
 json transfers_json() {
-  const FetchCounts& counts = FetchCounts::instance();
+  const FetchCounts& counts = Platform::instance().group().fetched;
   return {{"saved", count_json(counts.in_place)},
           {"from_host", count_json(counts.from_host)},
           {"found", count_json(counts.found)},

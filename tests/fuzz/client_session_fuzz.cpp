@@ -17,7 +17,7 @@ namespace {
 
 void run(fuzz::Program program, const Address& address) {
   try {
-    Session session({address, {}}, 0);
+    Session session(Platform::instance().group(), {address, {}}, 0);
     DeviceList list{};
     Decoder decoder(session.device_list());
     if (!decoder.read(list)) return;

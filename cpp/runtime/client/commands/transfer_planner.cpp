@@ -6,7 +6,6 @@
 
 #include "runtime/client/commands/coherent_host_memory.h"
 #include "runtime/client/session/peer_links.h"
-#include "runtime/client/support/fetch_counts.h"
 #include "runtime/protocol/frames.h"
 
 namespace remotecl {
@@ -126,7 +125,7 @@ void TransferPlanner::brings(MemoryObject& buffer, ByteRange range) {
     waits_for(*arrival.event);
     if (record_ != nullptr) record_->waits_for(arrival.event->id());
   }
-  if (presence == ResidencyDirectory::Presence::kHeld) FetchCounts::instance().in_place.add(range.size);
+  if (presence == ResidencyDirectory::Presence::kHeld) session().group().fetched.in_place.add(range.size);
 }
 
 void TransferPlanner::fetch(MemoryObject& buffer, ByteRange range) {

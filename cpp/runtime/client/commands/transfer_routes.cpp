@@ -5,7 +5,6 @@
 #include "runtime/client/commands/transfer_planner.h"
 #include "runtime/client/objects/image_parts.h"
 #include "runtime/client/session/operations.h"
-#include "runtime/client/support/fetch_counts.h"
 #include "runtime/protocol/frames.h"
 
 namespace remotecl {
@@ -14,7 +13,7 @@ void TransferPlanner::upload(MemoryObject& root, const Missing& missing) {
   ByteRange range = missing.range;
   limit_to_known_content(root, range);
   if (range.size == 0) return add_holder(root, missing.range, true);
-  FetchCounts::instance().from_host.add(range.size);
+  session().group().fetched.from_host.add(range.size);
   CommandQueue& to = receiver(range.size);
   auto record = record_of(root, range.size, nullptr, to, &to.device());
   const std::vector<EventId> after = after_users(root, range, to, record.get());
@@ -45,7 +44,7 @@ void TransferPlanner::push(MemoryObject& root, const Missing& missing, const Tra
   const ObjectId content_size = may_be_limited ? at_source.limit_to_content(root, range) : 0;
   if (at_source.missing_link_) return needs_link(*at_source.missing_link_);
   if (range.size == 0) return add_holder(root, missing.range, true);
-  FetchCounts::instance().between_servers.add(range.size);
+  session().group().fetched.between_servers.add(range.size);
   root.storage().site(from).serves(root.storage().writes);
   const InboundTransfer* followed = nullptr;
   for (const InboundTransfer& arrival : root.storage().site(from).arrivals) {
@@ -115,7 +114,7 @@ void TransferPlanner::transfer(MemoryObject& root, const Missing& missing, Locat
   ByteRange range = missing.range;
   limit_to_known_content(root, range);
   if (range.size == 0) return add_holder(root, missing.range, true);
-  FetchCounts::instance().within_server.add(range.size);
+  session().group().fetched.within_server.add(range.size);
   CommandQueue& to = receiver(range.size);
   auto record = record_of(root, range.size, &context().device_at(from), to, &to.device());
   std::vector<EventId> waits = after_writers(root, range, from, record.get());
@@ -149,7 +148,7 @@ void TransferPlanner::relay(MemoryObject& root, const Missing& missing, Location
   const std::uint64_t piece_size = pieces.front().size,
                       places = std::min<std::uint64_t>(pieces.size(), kRelayPiecesMax);
   const std::shared_ptr<std::byte[]> memory(new std::byte[places * piece_size]);
-  FetchCounts::instance().through_client.add(missing.range.size);
+  session().group().fetched.through_client.add(missing.range.size);
 
   std::vector<Ref<Event>> sent, parts;
   for (std::uint64_t i = 0; i < pieces.size(); ++i) {

@@ -110,8 +110,8 @@ std::vector<std::future<std::unique_ptr<Session>>> Platform::open(const std::vec
   const std::vector<std::uint32_t> indices = free_indices();
   std::vector<std::future<std::unique_ptr<Session>>> sessions;
   for (const ServerName& name : names) {
-    const auto open_one = [running, name, index = indices[sessions.size()]] {
-      auto session = std::make_unique<Session>(name, index);
+    const auto open_one = [this, running, name, index = indices[sessions.size()]] {
+      auto session = std::make_unique<Session>(group_, name, index);
       Decoder decoder(session->device_list());
       DeviceList list{};
       if (!decoder.read(list)) throw ConnectionError(name.address.text() + " sent a malformed list of devices");

@@ -24,6 +24,9 @@ class Platform final : public Handle<_cl_platform_id, HandleTag::kPlatform, CL_I
  public:
   static Platform& instance();
 
+  // What its sessions share.
+  SessionGroup& group() { return group_; }
+
   // Connects to the servers of REMOTECL_SERVERS, once. A server that cannot be reached is reported on stderr
   // (unless REMOTECL_LOG is "off") and left out, or ends the process (wanted_servers). Does nothing if
   // REMOTECL_DISABLE is on.
@@ -60,6 +63,7 @@ class Platform final : public Handle<_cl_platform_id, HandleTag::kPlatform, CL_I
   Device* automatic_device() REQUIRES(mutex_);
   void forget_automatic_device() REQUIRES(mutex_);
 
+  SessionGroup group_;
   // Held while connecting, so that one call comes after the other. Existing servers can be used meanwhile.
   Mutex connecting_;
   std::atomic<bool> has_read_environment_{false};

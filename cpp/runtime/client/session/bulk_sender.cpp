@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/client/support/fetch_counts.h"
 #include "runtime/protocol/frames.h"
 
 namespace remotecl {
@@ -111,7 +110,7 @@ bool BulkSender::send_part(const TransferRef& transfer, const UploadOffer::Step&
   const MutexLock lock(write_mutex_);
   const bool ok = transport_ != nullptr && transport_->send(header, {bytes, nullptr, transfer.get()}, use);
   transfer->advance(part.size);
-  if (is_there) FetchCounts::instance().found.add(part.size);
+  if (is_there) session_.found(part.size);
   if (transport_ == nullptr) return false;
   transfer->offer->arrived(transport_->completed(), is_there);
   if (!borrows_ || (ok && transfer->moved < transfer->size)) return ok;

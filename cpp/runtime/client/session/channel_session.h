@@ -19,6 +19,8 @@ class ChannelSession {
   // session is lost before.
   virtual bool await_answer(const Transfer& transfer) = 0;
   virtual void offer(const Transfer& transfer, const OfferChunks& message) = 0;
+  // The server had these bytes of a transfer already.
+  virtual void found(std::uint64_t size) = 0;
   // Makes waiting threads check their conditions again.
   virtual void wake() = 0;
   // Sends the message soon.

@@ -16,8 +16,9 @@
 
 namespace remotecl {
 
-Session::Session(const ServerName& server, std::uint32_t index)
-    : index_(index),
+Session::Session(SessionGroup& group, const ServerName& server, std::uint32_t index)
+    : group_(group),
+      index_(index),
       connection_(server, *this, loss_),
       transfers_(connection_.channels(), loss_),
       events_(loss_),

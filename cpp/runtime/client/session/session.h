@@ -19,6 +19,7 @@
 #include "runtime/client/session/reply_table.h"
 #include "runtime/client/session/report_sinks.h"
 #include "runtime/client/session/session_connection.h"
+#include "runtime/client/session/session_group.h"
 #include "runtime/client/session/transfer_table.h"
 #include "runtime/client/support/kernel_text.h"
 #include "runtime/client/support/wait_limit.h"
@@ -35,8 +36,11 @@ namespace remotecl {
 class Session final : private InboxReader::Owner, private ChannelSession {
  public:
   // Connects and receives the devices. Throws ConnectionError.
-  Session(const ServerName& server, std::uint32_t index);
+  Session(SessionGroup& group, const ServerName& server, std::uint32_t index);
   ~Session();
+
+  // What all sessions of the client share.
+  SessionGroup& group() const { return group_; }
 
   const Address& address() const { return connection_.address(); }
   // The same without names, which another machine may be unable to resolve.
@@ -178,6 +182,7 @@ class Session final : private InboxReader::Owner, private ChannelSession {
   bool await_answer(const Transfer& transfer) override;
   void offer(const Transfer& transfer, const OfferChunks& message) override;
   void lend(const Transfer& transfer, const OfferChunks& message);
+  void found(std::uint64_t size) override { group_.fetched.found.add(size); }
   void acknowledge(const ClientReceived& message) override;
   void stop_polling() override { reader_.stop_polling(); }
   bool read_apart(BulkChannel& channel) override { return reader_.read_apart(channel); }
@@ -185,6 +190,7 @@ class Session final : private InboxReader::Owner, private ChannelSession {
   bool begin_expecting() override { return connection_.channels().begin_expecting(); }
   void end_expecting() override { connection_.channels().end_expecting(); }
 
+  SessionGroup& group_;
   const std::uint32_t index_;
   LossState loss_;
   SessionConnection connection_;

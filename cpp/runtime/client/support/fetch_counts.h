@@ -5,7 +5,7 @@
 
 namespace remotecl {
 
-// Where the bytes that commands read have come from, for this process. Any thread.
+// Where the bytes that commands read have come from. Any thread.
 struct FetchCounts {
   struct Count {
     std::atomic<std::uint64_t> count{0};
@@ -15,11 +15,6 @@ struct FetchCounts {
       bytes.fetch_add(size, std::memory_order_relaxed);
     }
   };
-
-  static FetchCounts& instance() {
-    static constinit FetchCounts counts;
-    return counts;
-  }
 
   Count in_place;         // the device already had them, which saved a transfer
   Count from_host;        // sent from this process

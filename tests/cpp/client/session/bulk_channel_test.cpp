@@ -164,7 +164,7 @@ TEST_F(BulkChannelTest, PushesOfNoChannelCannotHaveBeenTaken) {
 TEST_F(BulkChannelTest, OneThatIsRefusedForAWhileIsTriedAgain) {
   WireServer busy;
   busy.welcome_channels(2, 5);
-  Session session(ServerName{busy.address(), {}}, 0);
+  Session session(group_, ServerName{busy.address(), {}}, 0);
   busy.ready();
   EXPECT_FALSE(session.lost());
 }

@@ -20,7 +20,7 @@ class ChannelTest : public ::testing::Test {
     ::setenv("REMOTECL_LOG", "off", 1);  // the losses are meant
     ::setenv("REMOTECL_BULK_CHANNELS", std::to_string(channels).c_str(), 1);
     server_.welcome_channels(channels);
-    session_ = std::make_unique<Session>(ServerName{server_.address(), {}}, 0);
+    session_ = std::make_unique<Session>(group_, ServerName{server_.address(), {}}, 0);
     server_.ready();
   }
   ~ChannelTest() override { ::unsetenv("REMOTECL_BULK_CHANNELS"); }
@@ -61,6 +61,7 @@ class ChannelTest : public ::testing::Test {
   std::atomic<int> ended_{0};
   std::atomic<cl_int> status_{1};  // of the last end
   WireServer server_;
+  SessionGroup group_;
   std::unique_ptr<Session> session_;
 };
 

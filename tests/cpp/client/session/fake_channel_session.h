@@ -17,6 +17,7 @@ class FakeChannelSession final : public ChannelSession {
   bool await(const Transfer&) override { return true; }
   bool await_answer(const Transfer&) override { return true; }
   void offer(const Transfer&, const OfferChunks&) override {}
+  void found(std::uint64_t) override {}
   void wake() override {}
   void acknowledge(const ClientReceived&) override {}
   void stop_polling() override {}

@@ -16,7 +16,8 @@ using Clock = std::chrono::steady_clock;
 
 std::string refusal(const Address& address) {
   try {
-    Session session({address, {}}, 0);
+    SessionGroup group;
+    Session session(group, {address, {}}, 0);
   } catch (const ConnectionError& error) {
     return error.what();
   }
@@ -147,7 +148,7 @@ class HostileServerTest : public ::testing::Test {
   void SetUp() override {
     ::setenv("REMOTECL_LOG", "off", 1);  // the losses are meant
     server_.welcome_both(WireServer::accepted());
-    session_ = std::make_unique<Session>(ServerName{server_.address(), {}}, 0);
+    session_ = std::make_unique<Session>(group_, ServerName{server_.address(), {}}, 0);
     server_.ready();
     session_->add_interest();  // it reads though nobody waits
   }
@@ -172,6 +173,7 @@ class HostileServerTest : public ::testing::Test {
   }
 
   WireServer server_;
+  SessionGroup group_;
   std::unique_ptr<Session> session_;
   std::vector<std::byte> memory_ = std::vector<std::byte>(1u << 17, std::byte{0x11});
   std::atomic<int> ended_{0};
@@ -290,7 +292,8 @@ TEST(HostileServer, RandomMessages) {
   for (int round = 0; round < 60; ++round) {
     WireServer server;
     server.welcome_both(WireServer::accepted());
-    Session session({server.address(), {}}, 0);
+    SessionGroup group;
+    Session session(group, {server.address(), {}}, 0);
     server.ready();
     std::vector<std::byte> memory(256);
     std::atomic<int> ended{0};

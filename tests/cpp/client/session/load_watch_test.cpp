@@ -34,7 +34,7 @@ class LoadWatchTest : public ::testing::Test {
  protected:
   LoadWatchTest() {
     server_.welcome_both(WireServer::accepted());
-    session_.emplace(ServerName{server_.address()}, 0);
+    session_.emplace(group_, ServerName{server_.address()}, 0);
     server_.ready();
   }
 
@@ -49,6 +49,7 @@ class LoadWatchTest : public ::testing::Test {
   }
 
   WireServer server_;
+  SessionGroup group_;
   std::optional<Session> session_;
   KeepingSink sink_;
 };

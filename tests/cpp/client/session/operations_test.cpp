@@ -29,13 +29,14 @@ class OperationsTest : public ::testing::Test {
  protected:
   OperationsTest() {
     server_.welcome_both(WireServer::accepted());
-    session_ = std::make_unique<Session>(ServerName{server_.address(), {}}, 0);
+    session_ = std::make_unique<Session>(group_, ServerName{server_.address(), {}}, 0);
     server_.ready();
     session_->add_interest();
   }
   static std::vector<Operation> list() { return Operations::instance().list(); }
 
   WireServer server_;
+  SessionGroup group_;
   std::unique_ptr<Session> session_;
   std::vector<std::byte> memory_ = std::vector<std::byte>(kSize);
 };

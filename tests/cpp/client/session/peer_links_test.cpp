@@ -30,10 +30,11 @@ class PeerLinksTest : public ::testing::Test {
 
   // Links refer to sessions, which live as long as the process.
   static Session& make(WireServer& server) {
+    static auto& group = *new SessionGroup;
     static auto& sessions = *new std::vector<std::unique_ptr<Session>>;
     server.welcome_both(WireServer::accepted());
-    sessions.push_back(
-        std::make_unique<Session>(ServerName{server.address(), {}}, static_cast<std::uint32_t>(sessions.size() + 8)));
+    sessions.push_back(std::make_unique<Session>(group, ServerName{server.address(), {}},
+                                                 static_cast<std::uint32_t>(sessions.size() + 8)));
     server.ready();
     return *sessions.back();
   }

@@ -74,7 +74,8 @@ class SlowServer {
 std::string failure_of(Step slow) {
   SlowServer server(slow);
   try {
-    const Session session({server.address(), {}}, 0);
+    SessionGroup group;
+    const Session session(group, {server.address(), {}}, 0);
   } catch (const ConnectionError& error) {
     return error.what();
   }
@@ -95,7 +96,8 @@ TEST(SlowServer, IsSaidToBeSlowWhenItIsGivenUp) {
     tcp::Listener listener({"127.0.0.1", 0});
     auto refused = std::async(std::launch::async, [&listener]() -> std::string {
       try {
-        const Session session({listener.address(), {}}, 0);
+        SessionGroup group;
+        const Session session(group, {listener.address(), {}}, 0);
       } catch (const ConnectionError& error) {
         return error.what();
       }

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "runtime/client/support/fetch_counts.h"
+
+namespace remotecl {
+
+// What the sessions of one client share. It must outlive them. The platform has one, which is never destroyed, like its
+// sessions; each test makes its own.
+struct SessionGroup {
+  FetchCounts fetched;
+};
+
+}  // namespace remotecl
