@@ -123,7 +123,7 @@ char* remotecl_stats_json(void) {
 char* remotecl_operations_json(void) {
   return answer_json([] {
     json operations = json::array();
-    for (const Operation& operation : Operations::instance().list()) {
+    for (const Operation& operation : Platform::instance().group().operations.list()) {
       operations.push_back({{"id", operation.id},
                             {"kind", name_of(operation.kind)},
                             {"where", operation.where},

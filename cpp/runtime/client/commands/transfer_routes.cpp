@@ -90,7 +90,8 @@ void TransferPlanner::push(MemoryObject& root, const Missing& missing, const Tra
   // After the command: at_end() may ask the server for the event, which takes one that it does not know for ended.
   if (range.size >= Operations::kTransferSizeMin) {
     const std::string where = sending.address().text() + " to " + session().address().text();
-    const auto seen = std::make_shared<Operations::Running>(Operation::Kind::kBetweenServers, where, range.size);
+    const auto seen = std::make_shared<Operations::Running>(session().group().operations,
+                                                            Operation::Kind::kBetweenServers, where, range.size);
     arrival->at_end([seen] {});
   }
   if (range.size > kInlineDataMax) {

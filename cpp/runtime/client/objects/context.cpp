@@ -29,6 +29,8 @@ Context::~Context() {
   for (auto at = destructors_.rbegin(); at != destructors_.rend(); ++at) at->first(handle(), at->second);
 }
 
+SessionGroup& Context::group() const { return devices_.front()->session().group(); }
+
 void Context::link_servers() const {
   std::vector<Session*> sessions;
   for (const Device* device : devices_) sessions.push_back(&device->session());

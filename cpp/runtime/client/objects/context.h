@@ -14,6 +14,7 @@ namespace remotecl {
 
 class CommandQueue;
 class MemoryObject;
+struct SessionGroup;
 
 // A context with devices of any number of servers. Any thread.
 class Context final : public Handle<_cl_context, HandleTag::kContext, CL_INVALID_CONTEXT> {
@@ -32,6 +33,8 @@ class Context final : public Handle<_cl_context, HandleTag::kContext, CL_INVALID
   std::uint32_t location(const Device& device) const;
   Device& device_at(std::uint32_t location) const { return *devices_[location - 1]; }
 
+  // What the sessions of its devices share.
+  SessionGroup& group() const;
   // Begins to link all servers with each other now. Without this, two are linked when they first need it.
   void link_servers() const;
   // The other servers, which may have what is written to this one; none for a size that is not worth asking.

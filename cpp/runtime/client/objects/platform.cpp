@@ -106,7 +106,8 @@ std::vector<ServerName> Platform::missing_of(const std::vector<ServerName>& name
 // Connects to all servers at the same time, because the time goes into round trips and the servers' work.
 std::vector<std::future<std::unique_ptr<Session>>> Platform::open(const std::vector<ServerName>& names) {
   WaitPolicy::poll_time();  // an invalid value is reported now
-  const auto running = std::make_shared<Operations::Running>(Operation::Kind::kConnect, texts(names), names.size());
+  const auto running =
+      std::make_shared<Operations::Running>(group_.operations, Operation::Kind::kConnect, texts(names), names.size());
   const std::vector<std::uint32_t> indices = free_indices();
   std::vector<std::future<std::unique_ptr<Session>>> sessions;
   for (const ServerName& name : names) {

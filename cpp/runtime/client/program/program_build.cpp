@@ -89,7 +89,9 @@ cl_int Program::run(Build build, Send&& send) {
   std::string where;
   for (const auto& [session, of_session] : servers) where += (where.empty() ? "" : ", ") + session->address().text();
   const std::shared_ptr<Progress> progress(
-      new Progress{servers.size(), std::move(build), {Operation::Kind::kBuild, where, servers.size()}});
+      new Progress{servers.size(),
+                   std::move(build),
+                   {context().group().operations, Operation::Kind::kBuild, where, servers.size()}});
   for (auto& [session, of_session] : servers) {
     std::vector<std::uint32_t> indices;
     for (Device* device : of_session) indices.push_back(device->index());

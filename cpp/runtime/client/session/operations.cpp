@@ -5,22 +5,15 @@
 
 namespace remotecl {
 
-Operations& Operations::instance() {
-  static Operations& operations = *new Operations;  // never destroyed: sessions may end at exit
-  return operations;
-}
-
-Operations::Running::Running(Operation::Kind kind, std::string where, std::uint64_t total)
-    : id_(next_id()), kind_(kind), where_(std::move(where)), total_(total) {
-  Operations& all = instance();
-  const MutexLock lock(all.mutex_);
-  all.running_.push_back(this);
+Operations::Running::Running(Operations& all, Operation::Kind kind, std::string where, std::uint64_t total)
+    : all_(all), id_(next_id()), kind_(kind), where_(std::move(where)), total_(total) {
+  const MutexLock lock(all_.mutex_);
+  all_.running_.push_back(this);
 }
 
 Operations::Running::~Running() {
-  Operations& all = instance();
-  const MutexLock lock(all.mutex_);
-  std::erase(all.running_, this);
+  const MutexLock lock(all_.mutex_);
+  std::erase(all_.running_, this);
 }
 
 void Operations::add(const Session& session) {

@@ -24,14 +24,13 @@ struct Operation {
 };
 
 // The running operations: bulk transfers (between servers too), builds, and connecting. Observers poll it now
-// and then. It notifies nobody, so it costs the threads that do the work next to nothing. One for the
-// process; any thread.
+// and then. It notifies nobody, so it costs the threads that do the work next to nothing. Any thread.
 class Operations {
  public:
   // Listed as long as it exists.
   class Running {
    public:
-    Running(Operation::Kind kind, std::string where, std::uint64_t total);
+    Running(Operations& all, Operation::Kind kind, std::string where, std::uint64_t total);
     ~Running();
     Running(const Running&) = delete;
     Running& operator=(const Running&) = delete;
@@ -39,6 +38,7 @@ class Operations {
 
    private:
     friend class Operations;
+    Operations& all_;
     const std::uint64_t id_;
     const Operation::Kind kind_;
     const std::string where_;
@@ -48,8 +48,6 @@ class Operations {
 
   // Smaller transfers end before anyone could see them.
   static constexpr std::uint64_t kTransferSizeMin = 1u << 20;
-
-  static Operations& instance();
 
   // Also lists the transfers of these sessions.
   void add(const Session& session);

@@ -28,11 +28,11 @@ Session::Session(SessionGroup& group, const ServerName& server, std::uint32_t in
   reader_.start();
   Submitter::instance().add(connection_.shared_writer());
   introduce();
-  Operations::instance().add(*this);
+  group_.operations.add(*this);
 }
 
 Session::~Session() {
-  Operations::instance().remove(*this);
+  group_.operations.remove(*this);
   loss_.expect();
   lose("the session was closed");
   reader_.join();

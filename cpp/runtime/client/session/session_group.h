@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runtime/client/session/operations.h"
 #include "runtime/client/support/fetch_counts.h"
 
 namespace remotecl {
@@ -8,6 +9,7 @@ namespace remotecl {
 // sessions; each test makes its own.
 struct SessionGroup {
   FetchCounts fetched;
+  Operations operations;
 };
 
 }  // namespace remotecl

@@ -33,7 +33,7 @@ class OperationsTest : public ::testing::Test {
     server_.ready();
     session_->add_interest();
   }
-  static std::vector<Operation> list() { return Operations::instance().list(); }
+  std::vector<Operation> list() const { return group_.operations.list(); }
 
   WireServer server_;
   SessionGroup group_;
@@ -45,11 +45,11 @@ TEST_F(OperationsTest, AnUploadIsSeenFromThePullToItsEnd) {
   const TransferRef transfer = session_->begin_send(0, memory_.data(), kSize, {}, nullptr);
   EXPECT_TRUE(list().empty()) << "nobody has asked for the bytes yet";
   server_.send(PullTransfer{transfer->id});
-  ASSERT_TRUE(eventually([] { return list().size() == 1; }));
+  ASSERT_TRUE(eventually([&] { return list().size() == 1; }));
   // The server takes one chunk, and then no more: the next ones do not fit into the system's memory.
   std::vector<std::byte> chunk(kBulkHeaderSize + kBulkChunkMax);
   ASSERT_TRUE(server_.bulk->read_exactly(chunk));
-  ASSERT_TRUE(eventually([] { return list().at(0).done >= kBulkChunkMax; }));
+  ASSERT_TRUE(eventually([&] { return list().at(0).done >= kBulkChunkMax; }));
   const Operation seen = list().at(0);
   EXPECT_EQ(seen.kind, Operation::Kind::kUpload);
   EXPECT_EQ(seen.where, server_.address().text());
@@ -57,7 +57,7 @@ TEST_F(OperationsTest, AnUploadIsSeenFromThePullToItsEnd) {
   EXPECT_LT(seen.done, kSize);
   for (std::uint64_t at = kBulkChunkMax; at < kSize; at += kBulkChunkMax)
     ASSERT_TRUE(server_.bulk->read_exactly(chunk));
-  EXPECT_TRUE(eventually([] { return list().empty(); }));
+  EXPECT_TRUE(eventually([&] { return list().empty(); }));
   EXPECT_EQ(session_->traffic().bulk_sent, 1u);
   EXPECT_EQ(session_->traffic().bulk_bytes_sent, kSize + kSize / kBulkChunkMax * kBulkHeaderSize + kHelloSize);
 }
@@ -68,11 +68,11 @@ TEST_F(OperationsTest, ADownloadIsSeenFromItsFirstByte) {
   const auto header = encode_frame<BulkHeader, kBulkHeaderSize>({transfer->id, kBulkChunkMax, 0});
   const std::vector<std::byte> chunk(kBulkChunkMax);
   ASSERT_TRUE(server_.bulk->write(Bytes(header), Bytes(chunk)));
-  ASSERT_TRUE(eventually([] { return list().size() == 1 && list().at(0).done == kBulkChunkMax; }));
+  ASSERT_TRUE(eventually([&] { return list().size() == 1 && list().at(0).done == kBulkChunkMax; }));
   EXPECT_EQ(list().at(0).kind, Operation::Kind::kDownload);
   EXPECT_EQ(list().at(0).total, 2 * kBulkChunkMax);
   ASSERT_TRUE(server_.bulk->write(Bytes(header), Bytes(chunk)));
-  EXPECT_TRUE(eventually([] { return list().empty(); }));
+  EXPECT_TRUE(eventually([&] { return list().empty(); }));
   EXPECT_EQ(session_->traffic().bulk_received, 1u);
 }
 
@@ -88,23 +88,24 @@ TEST_F(OperationsTest, SmallTransfersAreNotWorthIt) {
 TEST_F(OperationsTest, LostTransfersAreNotUnderWay) {
   const TransferRef transfer = session_->begin_send(0, memory_.data(), kSize, {}, nullptr);
   server_.send(PullTransfer{transfer->id});
-  ASSERT_TRUE(eventually([] { return list().size() == 1; }));
+  ASSERT_TRUE(eventually([&] { return list().size() == 1; }));
   server_.control->shutdown();
-  EXPECT_TRUE(eventually([] { return list().empty(); }));
+  EXPECT_TRUE(eventually([&] { return list().empty(); }));
 }
 
 TEST(RunningOperationTest, OtherWorkIsSeenAsLongAsSomebodyHoldsIt) {
+  Operations operations;
   {
-    Operations::Running build(Operation::Kind::kBuild, "a:1, b:2", 2);
+    Operations::Running build(operations, Operation::Kind::kBuild, "a:1, b:2", 2);
     build.advance();
-    const auto list = Operations::instance().list();
+    const auto list = operations.list();
     ASSERT_EQ(list.size(), 1u);
     EXPECT_EQ(list[0].kind, Operation::Kind::kBuild);
     EXPECT_EQ(list[0].where, "a:1, b:2");
     EXPECT_EQ(list[0].done, 1u);
     EXPECT_EQ(list[0].total, 2u);
   }
-  EXPECT_TRUE(Operations::instance().list().empty());
+  EXPECT_TRUE(operations.list().empty());
 }
 
 }  // namespace
