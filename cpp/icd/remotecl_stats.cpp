@@ -37,7 +37,7 @@ json links_json() {
   const auto is_known = [&servers](const Session* session) {
     return std::any_of(servers.begin(), servers.end(), [&](const auto& server) { return server.session == session; });
   };
-  for (const PeerLinks::Link& link : PeerLinks::instance().links()) {
+  for (const PeerLinks::Link& link : Platform::instance().group().links.links()) {
     if (!is_known(link.first) || !is_known(link.second)) continue;
     result.push_back({{"servers", {link.first->address().text(), link.second->address().text()}},
                       {"state", name_of(link.state)},

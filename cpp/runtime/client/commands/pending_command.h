@@ -7,7 +7,6 @@
 #include "runtime/base/mutex.h"
 #include "runtime/client/commands/commands.h"
 #include "runtime/client/commands/transfer_planner.h"
-#include "runtime/client/session/peer_links.h"
 #include "runtime/client/trace/tracer.h"
 
 namespace remotecl {
@@ -136,7 +135,7 @@ auto with_links(F&& attempt) {
     auto result = attempt(missing);
     if (!missing) [[likely]]
       return result;
-    PeerLinks::instance().connected(*missing->first, *missing->second);
+    missing->first->group().links.connected(*missing->first, *missing->second);
   }
 }
 

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "runtime/client/commands/coherent_host_memory.h"
-#include "runtime/client/session/peer_links.h"
 #include "runtime/protocol/frames.h"
 
 namespace remotecl {
@@ -33,7 +32,7 @@ TransferPlanner::TransferPlanner(CommandQueue& queue) : queue_(queue), location_
 void TransferPlanner::waits_for(Event& event) {
   if (event.status() == CL_COMPLETE) return;
   if (Session* const server = event.session(); server != &session()) {
-    const std::optional<bool> linked = server == nullptr ? false : PeerLinks::instance().linked(*server, session());
+    const std::optional<bool> linked = server == nullptr ? false : session().group().links.linked(*server, session());
     if (!linked) needs_link({server, &session()});
     elsewhere_.push_back({Ref<Event>(&event), linked.value_or(false)});
     return;
@@ -166,7 +165,7 @@ bool TransferPlanner::choose_source(BufferStorage& storage, const Missing& missi
     if (chosen.route != Route::kPeer) return true;
     // Only now is the link needed: most of the possible ones never are.
     Session& holder = context().device_at(chosen.location).session();
-    const std::optional<bool> linked = PeerLinks::instance().linked(holder, session());
+    const std::optional<bool> linked = session().group().links.linked(holder, session());
     if (!linked) {
       needs_link({&holder, &session()});
       return false;
@@ -188,7 +187,7 @@ std::vector<TransferSource> TransferPlanner::possible_sources(BufferStorage& sto
     if (server.lost()) return;
     Route route = Route::kSameServer;
     if (&server != &session()) {
-      route = PeerLinks::instance().can_connect(server, session()) ? Route::kPeer : Route::kClient;
+      route = session().group().links.can_connect(server, session()) ? Route::kPeer : Route::kClient;
     }
     unsigned hops = 0;
     bool held = false;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "runtime/client/objects/command_queue.h"
-#include "runtime/client/session/peer_links.h"
 #include "runtime/client/support/callback_thread.h"
 #include "runtime/protocol/sizes.h"
 
@@ -34,7 +33,7 @@ SessionGroup& Context::group() const { return devices_.front()->session().group(
 void Context::link_servers() const {
   std::vector<Session*> sessions;
   for (const Device* device : devices_) sessions.push_back(&device->session());
-  PeerLinks::instance().connect(sessions);
+  group().links.connect(sessions);
 }
 
 std::vector<Session*> Context::lenders_for(const Session& session, std::uint64_t size) const {

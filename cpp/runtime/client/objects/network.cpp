@@ -5,7 +5,6 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/client/session/peer_links.h"
 #include "runtime/client/session/session.h"
 #include "runtime/client/support/ids.h"
 #include "runtime/protocol/device_figures.h"
@@ -28,9 +27,9 @@ void link_servers(const Context& context, Session& session) {
     if (&other == &session || !has_kernel_sockets(*device) || std::ranges::find(others, &other) != others.end())
       continue;
     others.push_back(&other);
-    PeerLinks::instance().connect({&session, &other});
+    session.group().links.connect({&session, &other});
   }
-  for (Session* const other : others) PeerLinks::instance().connected(session, *other);
+  for (Session* const other : others) session.group().links.connected(session, *other);
 }
 
 }  // namespace

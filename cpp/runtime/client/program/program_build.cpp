@@ -7,7 +7,6 @@
 #include "runtime/client/program/include_files.h"
 #include "runtime/client/program/program.h"
 #include "runtime/client/session/operations.h"
-#include "runtime/client/session/peer_links.h"
 #include "runtime/client/session/session.h"
 #include "runtime/client/support/callback_thread.h"
 #include "runtime/client/support/ids.h"
@@ -176,8 +175,8 @@ std::map<Session*, Session*> Program::builders_of(const std::vector<Device*>& de
     }
     Session& builder = (*first)->session();
     if (&builder == &device->session() || builders.contains(&device->session())) continue;
-    if (!PeerLinks::instance().can_connect(builder, device->session())) continue;
-    PeerLinks::instance().connect({&builder, &device->session()});
+    if (!builder.group().links.can_connect(builder, device->session())) continue;
+    builder.group().links.connect({&builder, &device->session()});
     builders[&device->session()] = &builder;
     builders.try_emplace(&builder, &builder);
   }

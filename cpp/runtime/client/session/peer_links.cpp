@@ -20,11 +20,6 @@ constexpr std::chrono::seconds kDecisionMax{10};
 
 PeerLinks::PeerLinks() : enabled_(settings::on_or_off("REMOTECL_PEERS").value_or(true)) {}
 
-PeerLinks& PeerLinks::instance() {
-  static PeerLinks& links = *new PeerLinks;  // never destroyed, like the platform
-  return links;
-}
-
 PeerLinks::Key PeerLinks::key(Session& one, Session& other) {
   return one.index() < other.index() ? Key{&one, &other} : Key{&other, &one};
 }

@@ -17,7 +17,7 @@ class Session;
 
 // Tracks which servers send data and events directly to each other. A link is made when it is first needed;
 // if one side cannot connect, the other side tries. Without a link, everything between the two servers goes
-// through this process. One for the process; any thread.
+// through this process. Any thread.
 class PeerLinks {
  public:
   enum class State { kNone, kConnecting, kConnected, kFailed };
@@ -28,7 +28,7 @@ class PeerLinks {
     std::string reason;  // why the link failed
   };
 
-  static PeerLinks& instance();
+  PeerLinks();
 
   // Begins to link all of these servers with each other, for a look at their network. Does not wait.
   void connect(const std::vector<Session*>& sessions);
@@ -65,7 +65,6 @@ class PeerLinks {
     std::string loss_notice;  // a notice of its loss, shown when data has to take another route
   };
 
-  PeerLinks();
   static Key key(Session& one, Session& other);
   // A failed link is made again when it is needed, but not all the time.
   static bool is_due_again(const Entry& entry);

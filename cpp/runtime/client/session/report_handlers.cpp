@@ -1,7 +1,6 @@
 #include "runtime/client/session/report_handlers.h"
 
 #include "runtime/base/printable.h"
-#include "runtime/client/session/peer_links.h"
 #include "runtime/client/session/session.h"
 #include "runtime/client/session/trace_sink.h"
 
@@ -56,11 +55,11 @@ void handle(const ReportContext& context, const ServerReceived& report) {
 }
 
 void handle(const ReportContext& context, const PeerState& report) {
-  PeerLinks::instance().report(context.session, report);
+  context.session.group().links.report(context.session, report);
 }
 
 void handle(const ReportContext& context, const SignalUndelivered& report) {
-  PeerLinks::instance().undelivered(context.session, report);
+  context.session.group().links.undelivered(context.session, report);
 }
 
 void handle(const ReportContext& context, const KernelOutput& report) { context.kernel_text.write(report.text); }

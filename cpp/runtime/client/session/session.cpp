@@ -7,7 +7,6 @@
 #include <chrono>
 #include <string_view>
 
-#include "runtime/client/session/peer_links.h"
 #include "runtime/client/session/report_handlers.h"
 #include "runtime/client/session/submitter.h"
 #include "runtime/client/session/trace_sink.h"
@@ -88,7 +87,7 @@ void Session::lend(const Transfer& transfer, const OfferChunks& message) {
   if (transfer.lenders.empty() || !transfers_.uploads().should_borrow()) return;
   const std::uint64_t loan = next_id();
   std::vector<PeerId> lenders;
-  for (Session* const lender : PeerLinks::instance().neighbours(*this, transfer.lenders)) {
+  for (Session* const lender : group_.links.neighbours(*this, transfer.lenders)) {
     lender->send(LendChunks{loan, peer_id(), message.digests});
     lender->submit_now();
     lenders.push_back(lender->peer_id());
@@ -151,7 +150,7 @@ void Session::lose(const std::string& reason) {
   for (const TransferRef& transfer : transfers) transfers_.end(transfer, CL_DEVICE_NOT_AVAILABLE);
   for (const auto& event : events) event->lose();
   for (const Reply& reply : replies) reply(0, nullptr);
-  PeerLinks::instance().lost(*this);
+  group_.links.lost(*this);
   loss_.settle();
   if (TraceSink* const trace = TraceSink::current()) trace->lost();
   reader_.end_waits();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/client/session/operations.h"
+#include "runtime/client/session/peer_links.h"
 #include "runtime/client/support/fetch_counts.h"
 
 namespace remotecl {
@@ -10,6 +11,7 @@ namespace remotecl {
 struct SessionGroup {
   FetchCounts fetched;
   Operations operations;
+  PeerLinks links;
 };
 
 }  // namespace remotecl

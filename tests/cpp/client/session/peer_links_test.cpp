@@ -19,27 +19,23 @@ using namespace std::chrono_literals;
 
 class PeerLinksTest : public ::testing::Test {
  protected:
-  PeerLinksTest() : a_(make(a_server_)), b_(make(b_server_)) { ::unsetenv("REMOTECL_LOG"); }
+  PeerLinksTest() { ::unsetenv("REMOTECL_LOG"); }
 
-  // What is said of these losses must not be found in the next test's output.
+  // What is said of these losses must not be found in the next test's output. The links name both sessions until then.
   ~PeerLinksTest() override {
     for (Session* session : {&a_, &b_}) session->add_interest();
     for (WireServer* server : {&a_server_, &b_server_}) server->control->shutdown();
-    while (!a_.lost() || !b_.lost()) std::this_thread::sleep_for(1ms);
+    while (!a_.loss_is_settled() || !b_.loss_is_settled()) std::this_thread::sleep_for(1ms);
   }
 
-  // Links refer to sessions, which live as long as the process.
-  static Session& make(WireServer& server) {
-    static auto& group = *new SessionGroup;
-    static auto& sessions = *new std::vector<std::unique_ptr<Session>>;
+  std::unique_ptr<Session> make(WireServer& server, std::uint32_t index) {
     server.welcome_both(WireServer::accepted());
-    sessions.push_back(std::make_unique<Session>(group, ServerName{server.address(), {}},
-                                                 static_cast<std::uint32_t>(sessions.size() + 8)));
+    auto session = std::make_unique<Session>(group_, ServerName{server.address(), {}}, index);
     server.ready();
-    return *sessions.back();
+    return session;
   }
   std::future<bool> ask() {
-    return std::async(std::launch::async, [this] { return PeerLinks::instance().connected(a_, b_); });
+    return std::async(std::launch::async, [this] { return group_.links.connected(a_, b_); });
   }
   // What the servers are told; the link's id.
   LinkId expect_attempt(WireServer& connecting, Session& connects, WireServer& accepting, Session& accepts) {
@@ -74,9 +70,11 @@ class PeerLinksTest : public ::testing::Test {
     EXPECT_GE(asked.get(), 0);
   }
 
+  SessionGroup group_;
   WireServer a_server_, b_server_;
-  Session& a_;
-  Session& b_;
+  const std::unique_ptr<Session> a_owner_ = make(a_server_, 8), b_owner_ = make(b_server_, 9);
+  Session& a_ = *a_owner_;
+  Session& b_ = *b_owner_;
 };
 
 TEST_F(PeerLinksTest, OneSideIsTriedThenTheOtherAndFailureIsSaidOnce) {
@@ -104,7 +102,7 @@ TEST_F(PeerLinksTest, OneSideIsTriedThenTheOtherAndFailureIsSaidOnce) {
 }
 
 TEST_F(PeerLinksTest, NobodyWaitsToKnowWhetherServersAreLinked) {
-  PeerLinks& links = PeerLinks::instance();
+  PeerLinks& links = group_.links;
   EXPECT_EQ(links.linked(a_, b_), std::nullopt);
   auto connected = ask();
   const LinkId link = expect_attempt(a_server_, a_, b_server_, b_);
