@@ -68,7 +68,7 @@ bool Event::wait_until(const OptionalDeadline& deadline) {
     // A lost session ends its events after the transfers of their bytes.
     if (!server->wait([this] { return ended(); }, deadline) && !server->lost()) return false;
   }
-  Submitter::instance().submit_all();
+  context_->group().submitter.submit_all();
   return ended() || end_.wait(deadline);
 }
 

@@ -12,11 +12,11 @@ std::int64_t ns_of(std::chrono::microseconds time) { return std::chrono::nanosec
 void ControlWriter::note_filled(bool is_filled) {
   if (connection_ == nullptr) is_filled = false;
   if (is_filled_.exchange(is_filled) == is_filled) return;
-  is_filled ? Submitter::instance().writer_filled() : Submitter::instance().writer_emptied();
+  is_filled ? submitter_.writer_filled() : submitter_.writer_emptied();
 }
 
 void ControlWriter::wake_submitter(std::chrono::microseconds delay) {
-  Submitter::instance().wake_by(Submitter::now_ns() + ns_of(delay));
+  submitter_.wake_by(Submitter::now_ns() + ns_of(delay));
 }
 
 void ControlWriter::submit_slowly() {
@@ -34,7 +34,7 @@ void ControlWriter::submit_slowly() {
     if (size < kWorthSending && (expects_wait || now_ns - written_ns_ < ns_of(kQuiet))) {
       if (gathers_.exchange(true)) return;
       is_awaited_ = true;
-      delay = expects_wait ? Submitter::instance().cheap_delay() : delay_;
+      delay = expects_wait ? submitter_.cheap_delay() : delay_;
     }
   }
   if (delay.count() != 0) return wake_submitter(delay);
@@ -59,12 +59,12 @@ void ControlWriter::submit_due() {
   {
     const MutexLock lock(mutex_);
     const std::int64_t retry_ns = written_ns_ + ns_of(retry_);
-    if (is_blocked_ && Submitter::now_ns() < retry_ns) return Submitter::instance().wake_by(retry_ns);
+    if (is_blocked_ && Submitter::now_ns() < retry_ns) return submitter_.wake_by(retry_ns);
     prompt_waits_.add_pause();
   }
   write(How::kNow);
   const MutexLock lock(mutex_);
-  delay_ = gathered_.empty() ? kDelayMin : std::min(2 * delay_, Submitter::instance().cheap_delay());
+  delay_ = gathered_.empty() ? kDelayMin : std::min(2 * delay_, submitter_.cheap_delay());
 }
 
 void ControlWriter::flush() {

@@ -29,9 +29,13 @@ namespace remotecl {
 // while others append; it also writes what they want to be sent at once.
 class ControlWriter {
  public:
-  explicit ControlWriter(std::shared_ptr<Connection> connection) : connection_(std::move(connection)) {}
+  // Throws std::system_error if the Submitter cannot start.
+  ControlWriter(std::shared_ptr<Connection> connection, Submitter& submitter)
+      : submitter_(submitter), connection_(std::move(connection)) {
+    submitter_.start();
+  }
   ~ControlWriter() {
-    if (is_filled_.load()) Submitter::instance().writer_emptied();
+    if (is_filled_.load()) submitter_.writer_emptied();
   }
   ControlWriter(const ControlWriter&) = delete;
   ControlWriter& operator=(const ControlWriter&) = delete;
@@ -53,7 +57,7 @@ class ControlWriter {
       is_news = !std::exchange(is_awaited_, true);
     }
     if (is_much) return submit_now();
-    if (is_news) wake_submitter(Submitter::instance().cheap_delay());
+    if (is_news) wake_submitter(submitter_.cheap_delay());
   }
   // Called after a command, by the thread that has appended it. Blocks only if far too much has been batched.
   void submit() {
@@ -119,8 +123,9 @@ class ControlWriter {
   void drop_gathered() REQUIRES(mutex_);
   void note_filled(bool is_filled) REQUIRES(mutex_);
   void await_room() EXCLUDES(mutex_);
-  static void wake_submitter(std::chrono::microseconds delay);
+  void wake_submitter(std::chrono::microseconds delay);
 
+  Submitter& submitter_;
   std::shared_ptr<Connection> connection_;  // used by the writing thread; null: closed
 
   mutable Mutex mutex_;

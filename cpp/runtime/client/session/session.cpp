@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "runtime/client/session/report_handlers.h"
-#include "runtime/client/session/submitter.h"
 #include "runtime/client/session/trace_sink.h"
 #include "runtime/client/support/ids.h"
 #include "runtime/client/support/stderr_notice.h"
@@ -18,14 +17,14 @@ namespace remotecl {
 Session::Session(SessionGroup& group, const ServerName& server, std::uint32_t index)
     : group_(group),
       index_(index),
-      connection_(server, *this, loss_),
+      connection_(server, *this, group.submitter, loss_),
       transfers_(connection_.channels(), loss_),
       events_(loss_),
       queues_(loss_),
       replies_(loss_),
       reader_(connection_, loss_, *this) {
   reader_.start();
-  Submitter::instance().add(connection_.shared_writer());
+  group_.submitter.add(connection_.shared_writer());
   introduce();
   group_.operations.add(*this);
 }
@@ -57,7 +56,7 @@ double Session::round_trip_us(const OptionalDeadline& deadline) {
 
 bool Session::wait(const std::function<bool()>& done, const OptionalDeadline& deadline) {
   flush();
-  Submitter::instance().submit_all();
+  group_.submitter.submit_all();
   return reader_.wait(done, deadline);
 }
 
@@ -157,7 +156,7 @@ void Session::lose(const std::string& reason) {
 }
 
 void Session::release() {
-  Submitter::instance().remove(connection_.writer());
+  group_.submitter.remove(connection_.writer());
   connection_.release();
 }
 

@@ -15,9 +15,10 @@ constexpr std::chrono::milliseconds kConnectTimeout{5000};
 
 }  // namespace
 
-SessionConnection::SessionConnection(const ServerName& server, ChannelSession& session, const LossState& loss)
+SessionConnection::SessionConnection(const ServerName& server, ChannelSession& session, Submitter& submitter,
+                                     const LossState& loss)
     : address_(server.address), window_(reconnect_window()), dialer_(server), loss_(loss), channels_(session) {
-  connect(server);
+  connect(server, submitter);
   receive_device_list();
   for (const int descriptor : given_up_in_forks_) give_up_in_child(descriptor);
 }
@@ -26,7 +27,7 @@ SessionConnection::~SessionConnection() {
   for (const int descriptor : given_up_in_forks_) forget_in_child(descriptor);
 }
 
-void SessionConnection::connect(const ServerName& server) {
+void SessionConnection::connect(const ServerName& server, Submitter& submitter) {
   const std::uint64_t resumable = window_.count() != 0 ? kFeatureResumable : 0;
   auto control = dialer_.connect(kConnectTimeout);
   if (const PeerCertificate* const shown = control->peer_certificate()) key_ = shown->key;
@@ -44,7 +45,7 @@ void SessionConnection::connect(const ServerName& server) {
     control_ = make_stream(unshared(std::move(control)));
     reconnector_->add(*streams_.control(), Role::kControl);
   }
-  writer_ = std::make_shared<ControlWriter>(control_);
+  writer_ = std::make_shared<ControlWriter>(control_, submitter);
   const unsigned bulk_streams_max = server.streams != 0 ? server.streams : bulk_streams();
   channels_.connect({address_, invitation, dialer_, kConnectTimeout, window_, reconnector_.get(), streams_.control(),
                      bulk_streams_max});

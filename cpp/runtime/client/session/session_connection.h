@@ -28,7 +28,7 @@ namespace remotecl {
 class SessionConnection {
  public:
   // Connects and receives the devices. Throws ConnectionError.
-  SessionConnection(const ServerName& server, ChannelSession& session, const LossState& loss);
+  SessionConnection(const ServerName& server, ChannelSession& session, Submitter& submitter, const LossState& loss);
   ~SessionConnection();
   SessionConnection(const SessionConnection&) = delete;
   SessionConnection& operator=(const SessionConnection&) = delete;
@@ -101,7 +101,7 @@ class SessionConnection {
   Counts counts() const EXCLUDES(mutex_);
 
  private:
-  void connect(const ServerName& server);
+  void connect(const ServerName& server, Submitter& submitter);
   std::unique_ptr<Connection> make_stream(std::shared_ptr<Connection> carrier);
   void acknowledge(std::uint64_t received);
   void receive_device_list();

@@ -2,6 +2,7 @@
 
 #include "runtime/client/session/operations.h"
 #include "runtime/client/session/peer_links.h"
+#include "runtime/client/session/submitter.h"
 #include "runtime/client/support/fetch_counts.h"
 
 namespace remotecl {
@@ -12,6 +13,7 @@ struct SessionGroup {
   FetchCounts fetched;
   Operations operations;
   PeerLinks links;
+  Submitter submitter;
 };
 
 }  // namespace remotecl

@@ -7,26 +7,38 @@
 #include <cerrno>
 #include <limits>
 #include <system_error>
-#include <thread>
 
 #include "runtime/client/session/control_writer.h"
 #include "runtime/client/support/fork_guard.h"
 
 namespace remotecl {
 
-// Never destroyed: messages may still be sent while the process exits.
-Submitter& Submitter::instance() {
-  static auto& submitter = *new Submitter;
-  return submitter;
+Submitter::~Submitter() {
+  std::thread thread;
+  {
+    const MutexLock lock(mutex_);
+    thread.swap(thread_);
+  }
+  is_ending_.store(true);
+  if (thread.joinable()) {
+    set_timer(1);  // long ago
+    thread.join();
+  }
+  if (timer_ < 0) return;
+  forget_in_child(timer_);
+  ::close(timer_);
 }
 
-Submitter::Submitter()
-    : timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)),
-      cheap_delay_(measure_cheap_delay()),
-      writers_(std::make_shared<const Writers>()) {
-  if (timer_ < 0) throw std::system_error(errno, std::generic_category(), "timerfd_create");
-  give_up_in_child(timer_);
-  std::thread([this] { run(); }).detach();
+void Submitter::start() {
+  const MutexLock lock(mutex_);
+  if (thread_.joinable()) return;
+  if (timer_ < 0) {
+    timer_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+    if (timer_ < 0) throw std::system_error(errno, std::generic_category(), "timerfd_create");
+    give_up_in_child(timer_);
+    cheap_delay_ = measure_cheap_delay();
+  }
+  thread_ = std::thread([this] { run(); });
 }
 
 void Submitter::add(const std::shared_ptr<ControlWriter>& writer) {
@@ -95,6 +107,7 @@ void Submitter::run() {
   for (;;) {
     std::uint64_t ends = 0;
     if (::read(timer_, &ends, sizeof ends) < 0 && errno != EINTR) return;
+    if (is_ending_.load()) return;
     // Cleared before the writers are checked, so that a thread that appends later sets the timer again.
     due_ns_.store(0);
     const MutexLock lock(pass_mutex_);

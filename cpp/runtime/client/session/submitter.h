@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "runtime/base/mutex.h"
@@ -13,12 +14,18 @@ namespace remotecl {
 class ControlWriter;
 
 // Sends messages batched in control writers while the threads that have appended them compute or sleep. One
-// thread for the process, which sleeps until a timer expires. It never waits for a socket, so a server that
-// does not read delays no other. Lives as long as the process. Any thread.
+// thread for all of them, which sleeps until a timer expires. It never waits for a socket, so a server that
+// does not read delays no other. Must outlive its writers. Any thread.
 class Submitter {
  public:
-  static Submitter& instance();
+  Submitter() = default;
+  ~Submitter();
+  Submitter(const Submitter&) = delete;
+  Submitter& operator=(const Submitter&) = delete;
 
+  // Called by each writer that is made: the first one starts the thread, so that a process without servers has none.
+  // Throws std::system_error.
+  void start() EXCLUDES(mutex_);
   void add(const std::shared_ptr<ControlWriter>& writer) EXCLUDES(mutex_);
   // Afterwards the Submitter's thread no longer uses the writer.
   void remove(const ControlWriter& writer) EXCLUDES(mutex_, pass_mutex_);
@@ -43,19 +50,20 @@ class Submitter {
 
   using Writers = std::vector<std::shared_ptr<ControlWriter>>;
 
-  Submitter();
   void run();
   void set_timer(std::int64_t time_ns) const;
   std::chrono::microseconds measure_cheap_delay() const;
   std::shared_ptr<const Writers> writers() EXCLUDES(mutex_);
 
-  const int timer_;
-  const std::chrono::microseconds cheap_delay_;
-  std::atomic<std::int64_t> due_ns_{0};  // when the timer expires; 0: it is off
+  int timer_ = -1;                            // constant after start()
+  std::chrono::microseconds cheap_delay_{0};  // likewise
+  std::atomic<std::int64_t> due_ns_{0};       // when the timer expires; 0: it is off
   std::atomic<int> filled_{0};
   Mutex pass_mutex_;  // held by the thread while it goes through the writers, none of which blocks
   Mutex mutex_;
-  std::shared_ptr<const Writers> writers_ GUARDED_BY(mutex_);
+  std::shared_ptr<const Writers> writers_ GUARDED_BY(mutex_) = std::make_shared<const Writers>();
+  std::atomic<bool> is_ending_{false};
+  std::thread thread_ GUARDED_BY(mutex_);
 };
 
 }  // namespace remotecl

@@ -19,10 +19,10 @@ const std::size_t kSize = kMessageHeaderSize + wire::encoded_size(kMessage);
 
 class ControlWriterTest : public ::testing::Test {
  protected:
-  ControlWriterTest() { Submitter::instance().add(writer_); }
+  ControlWriterTest() { submitter_.add(writer_); }
   ~ControlWriterTest() override {
     sink_->shutdown();
-    Submitter::instance().remove(*writer_);
+    submitter_.remove(*writer_);
   }
 
   void enqueue() {
@@ -37,8 +37,9 @@ class ControlWriterTest : public ::testing::Test {
     }
   }
 
+  Submitter submitter_;
   const std::shared_ptr<FaultConnection> sink_ = std::make_shared<FaultConnection>();
-  const std::shared_ptr<ControlWriter> writer_ = std::make_shared<ControlWriter>(sink_);
+  const std::shared_ptr<ControlWriter> writer_ = std::make_shared<ControlWriter>(sink_, submitter_);
 };
 
 TEST_F(ControlWriterTest, FirstCommandGoesAtOnce) {
@@ -67,7 +68,7 @@ TEST_F(ControlWriterTest, AppendedMessagesWaitForACommand) {
 TEST_F(ControlWriterTest, WhoeverWaitsOnAnotherServerSubmits) {
   wait_promptly(20);  // so that commands gather
   enqueue();
-  Submitter::instance().submit_all();
+  submitter_.submit_all();
   EXPECT_TRUE(sink_->comes_to(21 * kSize));
 }
 
@@ -101,7 +102,7 @@ TEST_F(ControlWriterTest, FullSocketIsTriedAgain) {
 // A writer that the Submitter does not know shows what flush() itself does.
 TEST_F(ControlWriterTest, FlushSendsTheRestAndWhatCameSince) {
   const auto sink = std::make_shared<FaultConnection>();
-  ControlWriter writer(sink);
+  ControlWriter writer(sink, submitter_);
   sink->set_room(kSize / 2);
   writer.append(kMessage);
   writer.submit_now();
@@ -119,7 +120,7 @@ TEST_F(ControlWriterTest, FullSocketHoldsUpNobodyButWhoeverSubmitsTooMuch) {
     for (int i = 0; i < 100'000; ++i, ++sent) enqueue();
   });
   const auto other_sink = std::make_shared<FaultConnection>();
-  ControlWriter other(other_sink);
+  ControlWriter other(other_sink, submitter_);
   other.append(kMessage);
   other.submit();
   EXPECT_EQ(other_sink->written(), kSize);
@@ -161,8 +162,8 @@ TEST_F(ControlWriterTest, ShortAndLateWritesLoseAndDoubleNothing) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     const auto sink = std::make_shared<FaultConnection>(
         FaultConnection::Faults{.room = 3 * kSize, .piece_max = 2 * kSize, .delay_max = 20us, .seed = seed});
-    const auto writer = std::make_shared<ControlWriter>(sink);
-    Submitter::instance().add(writer);
+    const auto writer = std::make_shared<ControlWriter>(sink, submitter_);
+    submitter_.add(writer);
     for (std::uint64_t i = 0; i < kMessages; ++i) {
       writer->append(Ping{static_cast<Token>(i)});
       writer->submit();
@@ -171,7 +172,7 @@ TEST_F(ControlWriterTest, ShortAndLateWritesLoseAndDoubleNothing) {
     sink->set_room(FaultConnection::kUnlimited);
     writer->flush();
     EXPECT_TRUE(sink->comes_to(kMessages * kSize)) << seed;
-    Submitter::instance().remove(*writer);
+    submitter_.remove(*writer);
     std::vector<std::byte> got(kMessages * kSize + 1);
     ASSERT_EQ(sink->take(got), kMessages * kSize) << seed;
     for (std::uint64_t i = 0; i < kMessages; ++i) {
@@ -186,7 +187,7 @@ TEST_F(ControlWriterTest, ShortAndLateWritesLoseAndDoubleNothing) {
 TEST_F(ControlWriterTest, ABreakInAMessageHoldsUpNobody) {
   for (std::size_t at = 1; at < 2 * kSize; at += 3) {
     const auto sink = std::make_shared<FaultConnection>(FaultConnection::Faults{.breaks_after = at});
-    ControlWriter writer(sink);
+    ControlWriter writer(sink, submitter_);
     for (int i = 0; i < 1000; ++i) {
       writer.append(kMessage);
       writer.submit();
