@@ -1,5 +1,6 @@
 #include "icd/enqueue_checks.h"
 #include "icd/json_answer.h"
+#include "icd/root.h"
 #include "icd/wait_list.h"
 #include "remotecl/remotecl.h"
 #include "runtime/client/commands/automatic_queue.h"
@@ -109,7 +110,7 @@ cl_int remotecl_enqueue_split(cl_uint queue_count, const cl_command_queue* queue
       return dependencies.finish(
           enqueue_marker(*targets.queues().front(), false, CL_COMMAND_NDRANGE_KERNEL, wait, dependencies.event()));
     }
-    SplitKernel split(targets.queues(), kernel, range, dimension, parts, wait);
+    SplitKernel split(icd::root().speeds, targets.queues(), kernel, range, dimension, parts, wait);
     return dependencies.finish(split.run(dependencies.event()));
   });
 }

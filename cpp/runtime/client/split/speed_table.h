@@ -12,15 +12,10 @@
 namespace remotecl {
 
 // How a kernel was divided last: how many items each device did in a second, and which part of the range it had beside
-// these others. A kernel is any text that stands for its code and the dimension. One for the process; any thread.
+// these others. A kernel is any text that stands for its code and the dimension. Any thread.
 class SpeedTable {
  public:
   using Devices = std::vector<const Device*>;
-
-  static SpeedTable& instance() {
-    static SpeedTable& table = *new SpeedTable;  // threads may outlive the end of main()
-    return table;
-  }
 
   schedule::DivisionHistory history(const std::string& kernel, const Devices& devices) const EXCLUDES(mutex_) {
     schedule::DivisionHistory history;

@@ -4,7 +4,6 @@
 
 #include "runtime/client/placement/kernel_key.h"
 #include "runtime/client/split/sliced_kernel_plan.h"
-#include "runtime/client/split/speed_table.h"
 #include "runtime/client/split/work_group.h"
 #include "runtime/client/support/callback_thread.h"
 
@@ -38,13 +37,14 @@ std::string speed_key(Kernel& kernel, cl_uint dimension, const Device& device) {
 
 }  // namespace
 
-SplitKernel::SplitKernel(std::span<CommandQueue* const> queues, Kernel& kernel, const NDRange& range, cl_uint dimension,
-                         std::span<const Slice> slices, WaitList wait)
+SplitKernel::SplitKernel(SpeedTable& speeds, std::span<CommandQueue* const> queues, Kernel& kernel,
+                         const NDRange& range, cl_uint dimension, std::span<const Slice> slices, WaitList wait)
     : kernel_(kernel),
       range_(with_group(range, kernel, dimension, queues)),
       group_is_ours_(range_.has_local && !range.has_local),
       dimension_(dimension),
       key_(speed_key(kernel, dimension, queues.front()->device())),
+      speeds_(speeds),
       slices_(slices),
       wait_(wait),
       lanes_([&] {
@@ -81,7 +81,7 @@ cl_int SplitKernel::run(Event** event) {
     if (division_.all_taken()) break;
     if (const cl_int error = take_ends(); error != CL_SUCCESS) return give_up(error);
   }
-  SpeedTable::instance().set(key_, devices(), division_.learned());
+  speeds_.set(key_, devices(), division_.learned());
   return join(event);
 }
 
@@ -94,7 +94,7 @@ std::vector<const Device*> SplitKernel::devices() const {
 schedule::Division SplitKernel::make_division() const {
   double item_bytes = 0;
   for (const Slice& slice : slices_) item_bytes += slice.overwrites ? 0 : static_cast<double>(slice.item_bytes);
-  return {SpeedTable::instance().history(key_, devices()),
+  return {speeds_.history(key_, devices()),
           range_.global[dimension_],
           range_.has_local ? range_.local[dimension_] : 1,
           {kLaunch, item_bytes / kBytesPerSecond}};

@@ -10,6 +10,7 @@
 #include "runtime/client/split/division_times.h"
 #include "runtime/client/split/piece_ends.h"
 #include "runtime/client/split/slice.h"
+#include "runtime/client/split/speed_table.h"
 #include "runtime/schedule/division.h"
 
 namespace remotecl {
@@ -18,8 +19,8 @@ namespace remotecl {
 // runs it once. The arguments have been checked: check_slices() has succeeded, and the range suits every device.
 class SplitKernel {
  public:
-  SplitKernel(std::span<CommandQueue* const> queues, Kernel& kernel, const NDRange& range, cl_uint dimension,
-              std::span<const Slice> slices, WaitList wait);
+  SplitKernel(SpeedTable& speeds, std::span<CommandQueue* const> queues, Kernel& kernel, const NDRange& range,
+              cl_uint dimension, std::span<const Slice> slices, WaitList wait);
 
   // CL_INVALID_ARG_INDEX: there is no such argument, or two slices name it. CL_INVALID_ARG_VALUE: it is no buffer.
   // CL_INVALID_VALUE: items without bytes, or with neighbours although the kernel may write the buffer.
@@ -59,6 +60,7 @@ class SplitKernel {
   const bool group_is_ours_;
   const cl_uint dimension_;
   const std::string key_;  // for the SpeedTable
+  SpeedTable& speeds_;
   const std::span<const Slice> slices_;
   const WaitList wait_;
   const std::uint64_t begin_ns_ = host_time_ns();
