@@ -2,10 +2,10 @@
 #include <nlohmann/json.hpp>
 
 #include "icd/json_answer.h"
+#include "icd/root.h"
 #include "remotecl/remotecl.h"
 #include "runtime/client/objects/event.h"
 #include "runtime/client/objects/platform.h"
-#include "runtime/client/placement/placement.h"
 #include "runtime/schedule/user_policy.h"
 
 namespace {
@@ -48,7 +48,7 @@ cl_device_id remotecl_auto(const char* policy, char** error) {
     if (in_forked_child()) {
       text = forked_text();
     } else {
-      if (policy != nullptr) Placement::instance().set_policy(policy);
+      if (policy != nullptr) icd::root().placement.set_policy(policy);
       if (Device* device = Platform::instance().list_automatic_device()) return device->handle();
     }
   } catch (const std::exception& failure) {
@@ -62,7 +62,7 @@ int remotecl_set_policy(const remotecl_policy* table, void* self, char** error) 
   std::string text = forked_text();
   try {
     if (!in_forked_child()) {
-      Placement::instance().set_policy(std::make_unique<schedule::UserPolicy>(table, self));
+      icd::root().placement.set_policy(std::make_unique<schedule::UserPolicy>(table, self));
       return 0;
     }
   } catch (const std::exception& failure) {
@@ -73,14 +73,14 @@ int remotecl_set_policy(const remotecl_policy* table, void* self, char** error) 
 }
 
 char* remotecl_policy_device(unsigned device) {
-  return answer_json([&] { return device_json(Placement::instance().device(device)); });
+  return answer_json([&] { return device_json(icd::root().placement.device(device)); });
 }
 
 char* remotecl_explain_event(cl_event event) {
   return answer_json([&]() -> json {
     Event* const of = from_handle<Event>(event);
     if (of == nullptr) return nullptr;
-    const auto decision = Placement::instance().explain(of->id());
+    const auto decision = icd::root().placement.explain(of->id());
     return decision ? decision_json(*decision) : json();
   });
 }

@@ -30,17 +30,18 @@ std::vector<Event*> pointers(const std::vector<Ref<Event>>& events) {
 
 }  // namespace
 
-AutomaticQueue::AutomaticQueue(CommandQueue& whole)
+AutomaticQueue::AutomaticQueue(CommandQueue& whole, Placement& placement)
     : whole_(whole),
-      context_places_(Placement::instance().add_devices(whole.context().devices())),
+      placement_(placement),
+      context_places_(placement_.add_devices(whole.context().devices())),
       members_(whole.device().members().size()),
       last_(members_.size()),
       losses_(LossState::count()),
       home_(members_.size()) {
-  Placement::instance().watch(tasks_);
+  placement_.watch(tasks_);
 }
 
-AutomaticQueue::~AutomaticQueue() { Placement::instance().forget(tasks_); }
+AutomaticQueue::~AutomaticQueue() { placement_.forget(tasks_); }
 
 std::size_t AutomaticQueue::place_of(const Device& device) const {
   return static_cast<std::size_t>(std::find(devices().begin(), devices().end(), &device) - devices().begin());
@@ -108,7 +109,7 @@ bool AutomaticQueue::owes_host() {
 void AutomaticQueue::let_go() {
   std::vector<Member> members(devices().size());
   std::vector<Ref<Event>> barrier;
-  Placement::instance().forget(tasks_);
+  placement_.forget(tasks_);
   {
     const MutexLock lock(mutex_);
     members.swap(members_);
@@ -187,10 +188,11 @@ cl_int AutomaticQueue::enqueue_point(bool is_barrier, cl_command_type type, Wait
   return CL_SUCCESS;
 }
 
-Ref<CommandQueue> make_automatic_queue(Context& context, Device& device, cl_command_queue_properties properties,
+Ref<CommandQueue> make_automatic_queue(Placement& placement, Context& context, Device& device,
+                                       cl_command_queue_properties properties,
                                        std::vector<cl_queue_properties> property_list) {
   auto queue = make_ref<CommandQueue>(CommandQueue::Automatic(), context, device, properties, std::move(property_list));
-  queue->set_members(std::make_unique<AutomaticQueue>(*queue));
+  queue->set_members(std::make_unique<AutomaticQueue>(*queue, placement));
   return queue;
 }
 
@@ -198,7 +200,7 @@ AutomaticTurn::AutomaticTurn(AutomaticQueue& queue, WaitList wait)
     : queue_(queue), lock_(queue.mutex_), waits_(wait.begin(), wait.end()) {}
 
 AutomaticTurn::~AutomaticTurn() {
-  if (lock_.owns_lock() && placed_.ticket != 0) Placement::instance().not_sent(placed_);
+  if (lock_.owns_lock() && placed_.ticket != 0) queue_.placement_.not_sent(placed_);
 }
 
 cl_int AutomaticTurn::choose_holder() {
@@ -230,7 +232,7 @@ cl_int AutomaticTurn::choose_for(Kernel& kernel, double size) {
   placed_ = place(kernel, size);
   if (program.has_variables()) [[unlikely]] {
     while (placed_.device != nullptr && !program.keep_on(*placed_.device)) {
-      Placement::instance().not_sent(placed_);  // another thread was faster
+      queue_.placement_.not_sent(placed_);  // another thread was faster
       placed_ = place(kernel, size);
     }
   }
@@ -240,8 +242,8 @@ cl_int AutomaticTurn::choose_for(Kernel& kernel, double size) {
 Placement::Placed AutomaticTurn::place(Kernel& kernel, double size) {
   const std::size_t likely = queue_.likely_place();
   Device* const told = likely < queue_.members_.size() ? queue_.devices()[likely] : nullptr;
-  return Placement::instance().place(queue_.tasks_, {kernel, size, queue_.devices(), queue_.inputs_, waits_,
-                                                     queue_.whole_.in_order(), told, kernel.program().keeper()});
+  return queue_.placement_.place(queue_.tasks_, {kernel, size, queue_.devices(), queue_.inputs_, waits_,
+                                                 queue_.whole_.in_order(), told, kernel.program().keeper()});
 }
 
 cl_int AutomaticTurn::choose(std::size_t place) {
@@ -259,7 +261,7 @@ void AutomaticTurn::sent(std::uint64_t sequence, Event* event) {
   queue_.is_last_after_all_ = true;
   if (placed_.ticket == 0) return;
   queue_.home_ = place_;
-  Placement::instance().sent(queue_.tasks_, placed_, *kernel_, *member_, sequence, event);
+  queue_.placement_.sent(queue_.tasks_, placed_, *kernel_, *member_, sequence, event);
   placed_.ticket = 0;
 }
 

@@ -17,8 +17,8 @@ namespace remotecl {
 // Lock order: before the context's memory_mutex and the placement's.
 class AutomaticQueue final : public MemberQueues {
  public:
-  // `whole`: the queue that the application knows, which owns this.
-  explicit AutomaticQueue(CommandQueue& whole);
+  // `whole`: the queue that the application knows, which owns this. `placement` must outlive it.
+  AutomaticQueue(CommandQueue& whole, Placement& placement);
   ~AutomaticQueue() override;
 
   static AutomaticQueue* of(const CommandQueue& queue) { return static_cast<AutomaticQueue*>(queue.members()); }
@@ -60,6 +60,7 @@ class AutomaticQueue final : public MemberQueues {
   Ref<Event> add_points(bool is_barrier, cl_command_type type, WaitList wait) REQUIRES(mutex_);
 
   CommandQueue& whole_;
+  Placement& placement_;
   const std::vector<schedule::DeviceId> context_places_;  // of the context's devices
   Mutex mutex_;
   std::vector<Member> members_ GUARDED_BY(mutex_);      // by position among the device's members
@@ -73,7 +74,8 @@ class AutomaticQueue final : public MemberQueues {
 };
 
 // Makes the queue on the automatic device that the application asks for.
-Ref<CommandQueue> make_automatic_queue(Context& context, Device& device, cl_command_queue_properties properties,
+Ref<CommandQueue> make_automatic_queue(Placement& placement, Context& context, Device& device,
+                                       cl_command_queue_properties properties,
                                        std::vector<cl_queue_properties> property_list);
 
 // One command of a queue on the automatic device from the choice of a member until it has been sent. Holds the queue's

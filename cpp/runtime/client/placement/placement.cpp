@@ -32,14 +32,8 @@ std::unique_ptr<schedule::Policy> policy_from(const std::string& name_or_path) {
 
 }  // namespace
 
-Placement& Placement::instance() {
-  static Placement& placement = *new Placement;  // sessions may report loads and samples as long as the process lives
-  return placement;
-}
-
 Placement::Placement()
     : scheduler_(schedule::make_policy(schedule::kDefaultPolicy), inputs_), policy_name_(schedule::kDefaultPolicy) {
-  Tracer::instance().sample_for(*this);
   const char* const wanted = std::getenv("REMOTECL_SCHEDULE");
   if (wanted == nullptr || *wanted == '\0') return;
   try {

@@ -18,13 +18,14 @@
 
 namespace remotecl {
 
-// Gives each kernel on an automatic device one of its members: the scheduler, with what this process knows. One for the
-// process; any thread. It has no thread and sends no messages of its own.
+// Gives each kernel on an automatic device one of its members: the scheduler, with what this process knows. Any
+// thread. It has no thread and sends no messages of its own. Sessions report loads to it as long as they live.
 //
 // Lock order: a queue's before this one's; a context's memory_mutex is not held meanwhile.
 class Placement final : public LoadSink, public SampleSink {
  public:
-  static Placement& instance();
+  // With the policy that REMOTECL_SCHEDULE names.
+  Placement();
 
   // By name, or a shared library's path. Throws std::runtime_error.
   void set_policy(const std::string& name_or_path);
@@ -100,7 +101,6 @@ class Placement final : public LoadSink, public SampleSink {
   // However many queues a program has, a placement looks at so many.
   static constexpr std::size_t kLooksMax = 8;
 
-  Placement();
   schedule::KernelId kernel_id(Kernel& kernel, const std::vector<Device*>& members);
   std::vector<schedule::Ticket>& tickets_before(const QueueTasks& tasks, const Launch& launch) REQUIRES(mutex_);
   // Of that queue, and of some others in turn.
