@@ -34,7 +34,7 @@ void kWorker(Session& session, Bytes payload) {
   session.mutex().assume_held();
   ProgramWork named = work_of(session, decode<Message>(payload));
   auto copy = std::make_shared<HeldPayload>(session.counters(), payload);
-  session.builds().post([&session, named = std::move(named), copy] {
+  session.builds().worker().post([&session, named = std::move(named), copy] {
     try {
       work(session, decode<Message>(copy->bytes()), named);
     } catch (const std::exception& error) {

@@ -105,7 +105,7 @@ class NamedPeers final : public BuildPeers {
  public:
   NamedPeers(Session& session, const Program::Sharing& sharing) : session_(session), sharing_(sharing) {}
   ~NamedPeers() override {
-    if (is_asked()) session_.shared_builds().end(sharing_.build);
+    if (is_asked()) session_.builds().shared().end(sharing_.build);
   }
 
   bool are_named() const { return sharing_.build != 0; }
@@ -118,7 +118,7 @@ class NamedPeers final : public BuildPeers {
   }
   void publish(const Digest& key, std::vector<std::byte> entry) override {
     if (is_asked() && entry.size() <= Store::kContentSizeMax) {
-      session_.shared_builds().publish(sharing_.build, key, std::move(entry));
+      session_.builds().shared().publish(sharing_.build, key, std::move(entry));
     }
   }
 
@@ -141,7 +141,7 @@ auto refusal(const Objection& objection) {
 }
 
 void start_late(Session& session, const Ref<Program>& program) REQUIRES(session.mutex()) {
-  for (auto& make : program->take_late()) session.late_natives().start(program, std::move(make));
+  for (auto& make : program->take_late()) session.builds().late().start(program, std::move(make));
 }
 
 // Makes all native programs that the program should have, so that none comes after a later build.
@@ -150,7 +150,7 @@ void catch_up(Session& session, const Ref<Program>& program) {
     MutexLock lock(session.mutex());
     start_late(session, program);
   }
-  session.late_natives().wait(*program);
+  session.builds().late().wait(*program);
 }
 
 // Makes the native program for a device after the client has been told of its build.

@@ -1,15 +1,19 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "runtime/base/mutex.h"
+#include "runtime/crypto/secret.h"
 #include "runtime/transport/address.h"
+#include "server/admission/users.h"
 
 namespace remotecl::server {
 
-// The identity of a session's client. Owned by the session; any thread.
+// A session's client: who it is, how it proves that when it comes again, and what it may use. Owned by the session; any
+// thread.
 class Client {
  public:
   // A client's claims about itself.
@@ -18,9 +22,12 @@ class Client {
     std::string host, program;
   };
 
-  explicit Client(const Address& address) : address_(address) {}
+  Client(const Address& address, const Secret& secret, std::unique_ptr<Grant> grant)
+      : address_(address), secret_(secret), grant_(std::move(grant)) {}
 
   const Address& address() const { return address_; }
+  const Secret& secret() const { return secret_; }
+  Grant& grant() const { return *grant_; }
   Claims claims() const EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     return claims_;
@@ -32,6 +39,8 @@ class Client {
 
  private:
   const Address address_;
+  const Secret secret_;
+  const std::unique_ptr<Grant> grant_;
   mutable Mutex mutex_;
   Claims claims_ GUARDED_BY(mutex_);
 };

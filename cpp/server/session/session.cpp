@@ -39,25 +39,23 @@ Session::Session(const Shared& shared, std::unique_ptr<Connection> control, cons
       shared_(shared),
       recovery_(id),
       control_(make_control(std::move(control), is_resumable)),
-      secret_(secret),
-      grant_(std::move(grant)),
-      client_(address),
-      counters_(make_ref<SessionCounters>(grant_->memory())),
+      client_(address, secret, std::move(grant)),
+      counters_(make_ref<SessionCounters>(client_.grant().memory())),
       outbox_(*control_.connection, counters_),
-      objects_(shared.driver, *grant_, *this, counters_),
+      objects_(shared.driver, client_.grant(), *this, counters_),
       execution_(*this, outbox_, counters_),
       transfers_(*this, issuer(), reporter(), outbox_, counters_),
-      channels_(transfers_, recovery_, bulk_channels(static_cast<unsigned>(grant_->devices().size()))),
-      shared_builds_(counters_),
+      channels_(transfers_, recovery_, bulk_channels(static_cast<unsigned>(client_.grant().devices().size()))),
+      builds_(counters_),
       lent_chunks_(shared.uploads, stored_owner(), counters_),
-      peers_({*this, issuer(), signals(), transfers_, shared_builds_, lent_chunks_, objects_.networks.names, outbox_,
-              recovery_, *grant_, shared.peers, client_.address()}),
+      peers_({*this, issuer(), signals(), transfers_, builds_.shared(), lent_chunks_, objects_.networks.names, outbox_,
+              recovery_, client_.grant(), shared.peers, client_.address()}),
       printf_execution_(*this, issuer(), outbox_, shared.output) {}
 
 Session::~Session() = default;
 
 void Session::run() {
-  outbox_.add_encoded(grant_->device_list(shared_.driver));
+  outbox_.add_encoded(client_.grant().device_list(shared_.driver));
   outbox_.flush();
   std::string last_words;
   try {
@@ -122,10 +120,10 @@ void Session::wait_for_late(const Program& late, MessageBuffer& buffer) {
   constexpr std::chrono::milliseconds kLook{20};
   constexpr std::size_t kReadAhead = 1u << 20;
   std::size_t looked_at = 0;
-  while (!late_natives_.wait_for(late, kLook)) {
+  while (!builds_.late().wait_for(late, kLook)) {
     if (buffer.pending() >= kReadAhead) continue;
     const std::ptrdiff_t count = control_.connection->try_read_some(buffer.space());
-    if (count == 0) return late_natives_.wait(late);
+    if (count == 0) return builds_.late().wait(late);
     if (count < 0) continue;
     buffer.commit(static_cast<std::size_t>(count));
     const LeavingLock lock(mutex_);
@@ -153,7 +151,7 @@ bool Session::execute_some(MessageBuffer& buffer, EventPoller& poller, Ref<Progr
     } catch (const ProgramIsLate& needed) {
       buffer.put_back(payload);
       late = needed.program;
-      for (auto& make : late->take_late()) late_natives_.start(late, std::move(make));
+      for (auto& make : late->take_late()) builds_.late().start(late, std::move(make));
       return true;
     }
     if (i % EventPoller::kMessagesPerLook == 0) {
@@ -281,7 +279,7 @@ StatusReport::OfSession Session::status() const {
           address().text(),
           std::move(claims.host),
           std::move(claims.program),
-          grant_->user().name().substr(0, kStatusTextMax),
+          client_.grant().user().name().substr(0, kStatusTextMax),
           claims.process,
           milliseconds_since(lifetime_.begun()),
           over ? std::max<std::uint64_t>(1, milliseconds_since(*over)) : 0,
@@ -314,8 +312,6 @@ void Session::tear_down() {
   peers_.stop();
   transfers_.stop();
   builds_.stop();
-  late_natives_.stop();
-  shared_builds_.clear();
   lent_chunks_.stop();
   continuations_.stop();
   queue_watch().stop();
@@ -335,7 +331,7 @@ void Session::tear_down() {
   transfers_.clear();
   objects_.queues.for_each(finish);
   objects_.clear_memory();
-  grant_->end();
+  client_.grant().end();
 }
 
 }  // namespace remotecl::server

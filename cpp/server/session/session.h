@@ -7,16 +7,13 @@
 
 #include "runtime/base/mutex.h"
 #include "runtime/base/ref_counted.h"
-#include "runtime/crypto/secret.h"
 #include "runtime/protocol/message_buffer.h"
 #include "runtime/transport/connection.h"
-#include "server/admission/users.h"
 #include "server/completion/event_poller.h"
 #include "server/execution/execution.h"
 #include "server/execution/strand.h"
 #include "server/peer/peer_table.h"
-#include "server/program/late_natives.h"
-#include "server/program/shared_builds.h"
+#include "server/program/builds.h"
 #include "server/quota/held_memory.h"
 #include "server/session/client.h"
 #include "server/session/handler_table.h"
@@ -46,11 +43,11 @@ class Session final : public Strand, public StatusSource {
           const Secret& secret, std::unique_ptr<Grant> grant, bool is_resumable);
   ~Session() override;
 
-  const Secret& secret() const { return secret_; }
-  const Grant& grant() const { return *grant_; }
+  const Secret& secret() const { return client_.secret(); }
+  const Grant& grant() const { return client_.grant(); }
   const Shared& shared() const { return shared_; }
   // The owner of what this session puts into stores, who alone finds it.
-  std::string stored_owner() const { return "direct " + grant_->user().name(); }
+  std::string stored_owner() const { return "direct " + grant().user().name(); }
   const Ref<SessionCounters>& counters() const { return counters_; }
 
   // Serves on the control connection's thread until the connection ends. Then waits for this session's native
@@ -94,10 +91,8 @@ class Session final : public Strand, public StatusSource {
   StripeTable& stripes() { return stripes_; }                             // any thread
   PeerTable& peers() { return peers_; }                                   // any thread
   EventReporter& reporter() { return execution_.reporter; }               // any thread
-  Worker& builds() { return builds_; }                                    // any thread
-  SharedBuilds& shared_builds() { return shared_builds_; }                // any thread
+  Builds& builds() { return builds_; }                                    // any thread
   LentChunks& lent_chunks() { return lent_chunks_; }                      // any thread
-  LateNatives& late_natives() { return late_natives_; }                   // any thread
   Device& device(std::uint32_t index) { return objects_.device(index); }  // any thread
   Mutex& mutex() RETURN_CAPABILITY(mutex_) { return mutex_; }
   void later(std::function<void()> job) override;
@@ -138,8 +133,6 @@ class Session final : public Strand, public StatusSource {
   StreamRecovery recovery_;
   StripeTable stripes_;
   const Control control_;
-  const Secret secret_;
-  const std::unique_ptr<Grant> grant_;
   Client client_;
   SessionLifetime lifetime_;
   const Ref<SessionCounters> counters_;
@@ -151,11 +144,9 @@ class Session final : public Strand, public StatusSource {
   Execution execution_;
   TransferTable transfers_;
   BulkChannels channels_;
-  SharedBuilds shared_builds_;
+  Builds builds_;
   LentChunks lent_chunks_;
   PeerTable peers_;
-  Worker builds_;
-  LateNatives late_natives_;
   Worker continuations_;
   PrintfExecution printf_execution_;
 };

@@ -29,7 +29,7 @@ std::vector<OpenStream> Session::streams(Role role, unsigned channel) {
   if (role == Role::kControl) own = stream(StreamKind::kControl, 0);
   if (role == Role::kBulk) own = stream(StreamKind::kBulk, channel);
   if (own == nullptr) return {};
-  return {{secret_, own, nullptr}};
+  return {{secret(), own, nullptr}};
 }
 
 void Session::expect_end() {
