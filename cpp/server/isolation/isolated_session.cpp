@@ -40,13 +40,12 @@ IsolatedSession::IsolatedSession(std::unique_ptr<ChildProcess> process, Address 
       client_(std::move(client)),
       user_(std::move(user)),
       wants_loads_(std::move(wants_loads)),
-      load_changed_(std::move(load_changed)),
+      load_(std::move(load), std::move(load_changed)),
       peers_(peers),
       content_(store, user_),
-      sockets_(std::move(sockets)),
-      load_(std::move(load)) {
+      sockets_(std::move(sockets)) {
   report_.totals.sessions = report_.totals.begun = 1;
-  report_.devices.resize(load_.devices.size());
+  report_.devices.resize(load_.get().devices.size());
 }
 
 bool IsolatedSession::begin(IncomingConnection& incoming, const BeginMessage& message, int user_counters,
@@ -257,7 +256,7 @@ void IsolatedSession::take(SessionChannel::Packet& packet) {
   if (WatchLoads asked; packet.type == PacketType::kWatchLoads && packet.read(asked)) {
     return wants_loads_(asked.is_wanted != 0);
   }
-  if (DeviceLoads loads; packet.type == PacketType::kLoads && packet.read(loads)) return take_loads(loads);
+  if (DeviceLoads loads; packet.type == PacketType::kLoads && packet.read(loads)) return load_.report(loads);
   take_report(packet);
 }
 
@@ -272,33 +271,6 @@ void IsolatedSession::take_report(const SessionChannel::Packet& packet) {
   report_ = std::move(report);
   for (auto& usage : report_.users) usage.user = user_;  // whatever the process says
   changed_.notify_all();
-}
-
-void IsolatedSession::take_loads(const DeviceLoads& loads) {
-  {
-    MutexLock lock(mutex_);
-    for (const LoadOfDevice& load : loads_of(loads)) {
-      if (load.index >= load_.devices.size()) continue;
-      load_.devices[load.index].queued_s = static_cast<double>(load.queued_us) / 1e6;
-    }
-  }
-  load_changed_();
-}
-
-bool IsolatedSession::measure_load(bool is_wanted) {
-  if (is_load_measured_ == is_wanted) return true;
-  {
-    MutexLock lock(mutex_);
-    for (SessionLoad::OnDevice& load : load_.devices) load.queued_s = 0;
-  }
-  if (!process_->channel().send(PacketType::kWatchLoads, WatchLoads{is_wanted ? 1u : 0u})) return false;
-  is_load_measured_ = is_wanted;
-  return true;
-}
-
-SessionLoad IsolatedSession::load() const {
-  MutexLock lock(mutex_);
-  return load_;
 }
 
 bool IsolatedSession::pass_loads(std::span<const LoadOfDevice> loads) {

@@ -15,9 +15,9 @@
 #include "server/admission/peer_rules.h"
 #include "server/isolation/child_process.h"
 #include "server/isolation/contained_content.h"
+#include "server/isolation/process_load.h"
 #include "server/isolation/tls_relay.h"
 #include "server/network/socket_broker.h"
-#include "server/status/load_reporter.h"
 #include "server/status/status_report.h"
 #include "server/util/worker.h"
 
@@ -64,9 +64,9 @@ class IsolatedSession {
   StatusReport report(std::uint64_t number, Deadline deadline) EXCLUDES(mutex_);
 
   // Lets the process measure its session's load, or no more. Returns false if it cannot be told now. One thread.
-  bool measure_load(bool is_wanted) EXCLUDES(mutex_);
+  bool measure_load(bool is_wanted) { return load_.measure(is_wanted, process_->channel()); }
   // As far as the process has reported it.
-  SessionLoad load() const EXCLUDES(mutex_);
+  SessionLoad load() const { return load_.get(); }
   // Passes on what other sessions have. Returns false if the process does not take it now.
   bool pass_loads(std::span<const LoadOfDevice> loads);
 
@@ -84,7 +84,6 @@ class IsolatedSession {
   bool send_further(IncomingConnection& incoming, int descriptor);
   void take(SessionChannel::Packet& packet) EXCLUDES(mutex_);
   void take_report(const SessionChannel::Packet& packet) EXCLUDES(mutex_);
-  void take_loads(const DeviceLoads& loads) EXCLUDES(mutex_);
   std::unique_ptr<StreamConnection> connect(const Address& to, std::chrono::milliseconds timeout) const;
   void dial(const DialMessage& message);
   void open(const OpenMessage& message);
@@ -103,7 +102,7 @@ class IsolatedSession {
   const Address client_;
   const std::string user_;
   const std::function<void(bool)> wants_loads_;
-  const std::function<void()> load_changed_;
+  ProcessLoad load_;
   const PeerRules& peers_;
   ContainedContent content_;
   const Ref<SocketBroker> sockets_;
@@ -117,8 +116,6 @@ class IsolatedSession {
   bool gone_ GUARDED_BY(mutex_) = false;
   std::uint64_t reported_ GUARDED_BY(mutex_) = 0;  // the number of the last report
   StatusReport report_ GUARDED_BY(mutex_);
-  SessionLoad load_ GUARDED_BY(mutex_);
-  bool is_load_measured_ = false;  // used by measure_load()
   std::set<TlsRelay*> relays_ GUARDED_BY(mutex_);
   std::atomic<std::size_t> requests_running_{0};
   Worker requests_{4};  // does what the process is not allowed to
