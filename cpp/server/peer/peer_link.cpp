@@ -17,9 +17,11 @@ PeerLink::PeerLink(const PeerContext& context, PeerId peer, LinkId id, const Sec
       peer_(peer),
       id_(id),
       secret_(secret),
-      control_(make_control(std::move(control))),
-      bulk_(make_bulk(std::move(bulk))),
-      outbox_(*control_, context.transfers.counters()),
+      connections_(context_, peer, std::move(control), std::move(bulk),
+                   [this](StreamKind stream, std::uint64_t received) {
+                     outbox_.send(ServerReceived{stream, 0, received});
+                   }),
+      outbox_(connections_.control(), context.transfers.counters()),
       bulk_receiver_(context.transfers, outbox_, BulkReceiver::Pushes::kRefused),
       bulk_sender_(context.transfers, [this] { close(); }),
       inbox_(context.issuer, context.transfers.counters()),
@@ -28,21 +30,21 @@ PeerLink::PeerLink(const PeerContext& context, PeerId peer, LinkId id, const Sec
       pipes_(make_ref<LinkPipes>(outbox_, context.names, context.transfers.counters())) {}
 
 void PeerLink::start() {
-  bulk_sender_.connect(*bulk_);
-  bulk_receiver_.connect(*bulk_);
+  bulk_sender_.connect(connections_.bulk());
+  bulk_receiver_.connect(connections_.bulk());
   bulk_reader_ = std::thread([this] { receive_bulk(); });
   reader_ = std::thread([this] { run(); });
 }
 
 void PeerLink::close() {
-  if (streams_.control() != nullptr) outbox_.close_with(Leave{});  // otherwise the peer would wait for this side
-  control_->shutdown();
-  bulk_->shutdown();
+  if (connections_.streams().control() != nullptr)
+    outbox_.close_with(Leave{});  // otherwise the peer would wait for this side
+  connections_.shutdown();
 }
 
 void PeerLink::stop() {
   close();
-  if (reconnector_) reconnector_->stop();
+  connections_.stop_reconnecting();
   if (reader_.joinable()) {
     reader_.join();
   } else if (bulk_reader_.joinable()) {  // the other thread could not be started
@@ -84,7 +86,7 @@ void PeerLink::serve() {
     if (!received.try_follow(buffer.next_excess())) {
       return fail(HeldTooMuch("a peer's message is longer than the limit host-memory allows"));
     }
-    const std::size_t count = poller.read_some(*control_, buffer.space());
+    const std::size_t count = poller.read_some(connections_.control(), buffer.space());
     if (count == 0) return;
     buffer.commit(count);
     const bool goes_on = context_.strand.with_lock([&] {
@@ -109,8 +111,8 @@ void PeerLink::serve() {
 
 void PeerLink::receive_bulk() {
   try {
-    bulk_receiver_.run(*bulk_);
-    if (!bulk_->violation().empty()) throw ProtocolError(bulk_->violation());
+    bulk_receiver_.run(connections_.bulk());
+    if (!connections_.bulk().violation().empty()) throw ProtocolError(connections_.bulk().violation());
   } catch (const ProtocolError& error) {
     fail(error);
   } catch (const std::exception& error) {
@@ -121,23 +123,25 @@ void PeerLink::receive_bulk() {
 }
 
 Traffic PeerLink::traffic() const {
-  const RdmaState rdma = bulk_->rdma();
-  return {control_->bytes_sent(),
+  const Connection& control = connections_.control();
+  const BulkTransport& bulk = connections_.bulk();
+  const RdmaState rdma = bulk.rdma();
+  return {control.bytes_sent(),
           outbox_.messages(),
-          control_->bytes_received(),
+          control.bytes_received(),
           messages_received_.load(),
-          bulk_->bytes_sent() + rdma.bytes_sent,
+          bulk.bytes_sent() + rdma.bytes_sent,
           bulk_sender_.transfers(),
-          bulk_->bytes_received() + rdma.bytes_received,
+          bulk.bytes_received() + rdma.bytes_received,
           bulk_receiver_.transfers(),
-          bulk_->compression()};
+          bulk.compression()};
 }
 
 void PeerLink::execute(std::uint16_t code, Bytes payload) {
   messages_received_.fetch_add(1, std::memory_order_relaxed);
-  dispatch_peer_message(
-      {peer_, context_.signals, inbox_, signals_, transfers_, streams_, context_.builds, context_.chunks, *this}, code,
-      payload);
+  dispatch_peer_message({peer_, context_.signals, inbox_, signals_, transfers_, connections_.streams(), context_.builds,
+                         context_.chunks, *this},
+                        code, payload);
 }
 
 void PeerLink::signal(EventId event, std::int32_t status) {
@@ -161,19 +165,8 @@ std::uint64_t PeerLink::ask_chunk(std::uint64_t loan, const Digest& digest) {
   return question;
 }
 
-std::string PeerLink::end_of_streams() const {
-  std::string reason = streams_.reason();
-  if (!reason.empty()) {
-    const LogScope scope(context_.strand.id());
-    log_warning("gives up the link to peer {}: {}", peer_, reason);
-    return reason;
-  }
-  const bool vanished = control_->vanished() || bulk_->vanished();
-  return vanished ? "the other server does not answer any more" : "the other server closed the connection";
-}
-
 void PeerLink::give_up() {
-  const std::string reason = loss_.finish(end_of_streams());
+  const std::string reason = loss_.finish(connections_.end());
   builds_.close();
   chunks_.close();
   pipes_->close();

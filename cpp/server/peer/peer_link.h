@@ -6,14 +6,9 @@
 #include <thread>
 #include <utility>
 
-#include "runtime/handshake/bulk_upgrade.h"
-#include "runtime/handshake/reconnector.h"
-#include "runtime/handshake/server_name.h"
-#include "runtime/handshake/stream_pair.h"
-#include "runtime/transport/bulk/bulk_transport.h"
-#include "runtime/transport/connection.h"
 #include "server/execution/event_sink.h"
 #include "server/peer/borrowed_chunks.h"
+#include "server/peer/link_connections.h"
 #include "server/peer/link_loss.h"
 #include "server/peer/link_pipes.h"
 #include "server/peer/link_questions.h"
@@ -41,9 +36,11 @@ class PeerLink final : public EventSink, public BulkRoute {
   ~PeerLink() override { stop(); }
 
   // Call it before start(). When a connection is lost, this side connects to that server again.
-  void reconnect_to(const ServerName& server, const Invitation& invitation);
+  void reconnect_to(const ServerName& server, const Invitation& invitation) {
+    connections_.reconnect_to(server, invitation);
+  }
   // The stream that the other side may continue on another connection; null if there is none.
-  ResumableConnection* stream(Role role) const { return streams_.find(role); }
+  ResumableConnection* stream(Role role) const { return connections_.streams().find(role); }
   const Secret& secret() const { return secret_; }
 
   bool lost() const { return loss_.is_final(); }
@@ -86,7 +83,7 @@ class PeerLink final : public EventSink, public BulkRoute {
 
   // The traffic of both connections.
   Traffic traffic() const;
-  RdmaState rdma() const { return bulk_->rdma(); }
+  RdmaState rdma() const { return connections_.bulk().rdma(); }
 
   // Small transfers on their way to commands. Needs the session's lock.
   PeerInbox& inbox() { return inbox_; }
@@ -94,9 +91,6 @@ class PeerLink final : public EventSink, public BulkRoute {
   std::int32_t take_refusal(TransferId transfer) { return transfers_.take_refusal(transfer); }
 
  private:
-  ResumableConnection::Hooks hooks(StreamKind kind);
-  std::shared_ptr<Connection> make_control(StreamCarrier carrier);
-  std::unique_ptr<BulkTransport> make_bulk(StreamCarrier carrier);
   void run();
   void serve();
   void receive_bulk();
@@ -104,18 +98,12 @@ class PeerLink final : public EventSink, public BulkRoute {
   // Records why the link ends, unless an earlier reason is known.
   void fail(const std::exception& error);
   void give_up();
-  std::string end_of_streams() const;
 
   const PeerContext context_;
   const PeerId peer_;
   const LinkId id_;
   const Secret secret_;
-  StreamPair streams_;
-  bool bulk_has_doorbell_ = false;
-  std::unique_ptr<Reconnector> reconnector_;  // only on the side that connects
-  const std::shared_ptr<Connection> control_;
-  std::shared_ptr<RdmaConnector> rdma_;  // only on the side that connects; uses the two above
-  const std::unique_ptr<BulkTransport> bulk_;
+  LinkConnections connections_;
   Outbox outbox_;
   BulkReceiver bulk_receiver_;
   BulkSender bulk_sender_;

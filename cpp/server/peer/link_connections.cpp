@@ -1,9 +1,9 @@
-// Lets a link continue on other connections when it loses its own.
+#include "server/peer/link_connections.h"
+
 #include "runtime/handshake/dialer.h"
 #include "runtime/handshake/rdma_connector.h"
 #include "runtime/handshake/stripes.h"
 #include "runtime/transport/stream/resumable_connection.h"
-#include "server/peer/peer_link.h"
 #include "server/util/log.h"
 #include "server/util/protocol_error.h"
 
@@ -14,18 +14,26 @@ constexpr std::chrono::milliseconds kConnectTimeout{1500};
 
 }  // namespace
 
-ResumableConnection::Hooks PeerLink::hooks(StreamKind kind) {
+LinkConnections::LinkConnections(const PeerContext& context, PeerId peer, StreamCarrier control, StreamCarrier bulk,
+                                 Acknowledge acknowledge)
+    : context_(context),
+      peer_(peer),
+      acknowledge_(std::move(acknowledge)),
+      control_(make_control(std::move(control))),
+      bulk_(make_bulk(std::move(bulk))) {}
+
+ResumableConnection::Hooks LinkConnections::hooks(StreamKind kind) {
   ResumableConnection::Hooks hooks;
   hooks.broken = [this] {
     const LogScope scope(context_.strand.id());
     log_info("has lost a connection to peer {}", peer_);
     if (reconnector_) reconnector_->broken();
   };
-  hooks.acknowledge = [this, kind](std::uint64_t received) { outbox_.send(ServerReceived{kind, 0, received}); };
+  hooks.acknowledge = [this, kind](std::uint64_t received) { acknowledge_(kind, received); };
   return hooks;
 }
 
-std::shared_ptr<Connection> PeerLink::make_control(StreamCarrier carrier) {
+std::shared_ptr<Connection> LinkConnections::make_control(StreamCarrier carrier) {
   if (!carrier.is_resumable) return std::move(carrier.connection);
   auto made = std::make_shared<ResumableConnection>(std::move(carrier.connection), context_.recovery.window(),
                                                     hooks(StreamKind::kControl));
@@ -33,7 +41,7 @@ std::shared_ptr<Connection> PeerLink::make_control(StreamCarrier carrier) {
   return made;
 }
 
-std::unique_ptr<BulkTransport> PeerLink::make_bulk(StreamCarrier carrier) {
+std::unique_ptr<BulkTransport> LinkConnections::make_bulk(StreamCarrier carrier) {
   rdma_ = carrier.connector;
   BulkLine line = open_bulk(std::move(carrier), {context_.recovery.window(), hooks(StreamKind::kBulk), true});
   if (line.stream != nullptr) streams_.add(StreamKind::kBulk, *line.stream);
@@ -41,7 +49,7 @@ std::unique_ptr<BulkTransport> PeerLink::make_bulk(StreamCarrier carrier) {
   return std::move(line.transport);
 }
 
-void PeerLink::reconnect_to(const ServerName& server, const Invitation& invitation) {
+void LinkConnections::reconnect_to(const ServerName& server, const Invitation& invitation) {
   ResumableConnection* const control = streams_.control();
   ResumableConnection* const bulk = streams_.bulk();
   if (control == nullptr && bulk == nullptr) {
@@ -60,6 +68,17 @@ void PeerLink::reconnect_to(const ServerName& server, const Invitation& invitati
   if (control != nullptr) reconnector_->add(*control, Role::kPeerControl);
   if (bulk != nullptr) reconnector_->add(*bulk, Role::kPeerBulk, 0, bulk_has_doorbell_ ? 0 : stripes_features());
   if (rdma_) rdma_->start({reconnector_.get(), control});
+}
+
+std::string LinkConnections::end() const {
+  std::string reason = streams_.reason();
+  if (!reason.empty()) {
+    const LogScope scope(context_.strand.id());
+    log_warning("gives up the link to peer {}: {}", peer_, reason);
+    return reason;
+  }
+  const bool vanished = control_->vanished() || bulk_->vanished();
+  return vanished ? "the other server does not answer any more" : "the other server closed the connection";
 }
 
 }  // namespace remotecl::server
