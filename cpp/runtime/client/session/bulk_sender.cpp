@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -21,39 +22,95 @@ void BulkSender::use(BulkTransport& transport) {
   const MutexLock lock(borrowed_mutex_);
   transport_ = &transport;
   borrows_ = transport.keeps_borrowed();
+  may_alternate_ = transport.may_alternate();
 }
 
 // Pushed bytes are copied, so that the caller can continue without the server. All other bytes are borrowed
 // from the session until the server has received them.
-bool BulkSender::send(const TransferRef& transfer) {
-  if (transfer->offer != nullptr) return send_offered(transfer);
-  const bool borrows = borrows_ && !transfer->is_pushed;
-  const auto use = borrows ? BulkTransport::Use::kBorrowed : BulkTransport::Use::kCopied;
-  const std::int32_t status = transfer->is_pushed ? kPushedChunk : 0;
-  auto packer = transfer->rows ? RowPacker::make(*transfer->rows, transfer->memory) : nullptr;
-  if (transfer->rows && packer == nullptr) {
-    fail(transfer);
-    return true;
+bool BulkSender::send(const TransferRef& transfer, Others others) {
+  if (transfer->offer != nullptr) return send_offered(transfer, others);
+  Sending sending{transfer, borrows_ && !transfer->is_pushed, others};
+  RowPacker* packer = nullptr;  // there until the last chunk is sent
+  if (transfer->rows) {
+    sending.packer = RowPacker::make(*transfer->rows, transfer->memory);
+    packer = sending.packer.get();
+    if (packer == nullptr) {
+      fail(transfer);
+      return true;
+    }
   }
-  const MutableBytes memory = packer ? packer->pieces() : MutableBytes(transfer->memory, transfer->size);
-  auto registration = borrows ? register_memory(memory) : nullptr;  // copied bytes need none
-  SourceOwner* const owner = packer ? nullptr : transfer.get();
+  const MutableBytes memory = packer != nullptr ? packer->pieces() : MutableBytes(transfer->memory, transfer->size);
+  if (sending.borrows) sending.registration = register_memory(memory);  // copied bytes need none
   bool ok = true;
   while (ok && transfer->moved < transfer->size) {
-    const Bytes bytes = next_chunk(*transfer, packer.get());
-    const auto size = static_cast<std::uint32_t>(bytes.size());
-    const MutexLock lock(write_mutex_);
-    ok = transport_ != nullptr &&
-         transport_->send({transfer->id, size, status}, {bytes, registration.get(), owner}, use);
-    transfer->advance(size);
-    if (!borrows || transport_ == nullptr) continue;
-    const std::uint64_t end = transport_->bytes_sent();
-    if (packer) packer->note_borrowed(end);  // NOLINT(bugprone-use-after-move): the loop ends after the move
-    if (ok && transfer->moved < transfer->size) continue;
-    const MutexLock borrowed_lock(borrowed_mutex_);
-    borrowed_.push_back({ok ? end : kNever, transfer, std::move(registration), std::move(packer)});
+    ok = send_piece(sending, next_piece(*transfer, packer));
+    if (sending.packer != nullptr && sending.borrows) packer->note_borrowed(sending.end);
   }
-  return finish(transfer, ok, borrows);
+  return finish(transfer, ok, sending.borrows);
+}
+
+// Bytes that lie together, in chunks. Those that are pushed are one chunk.
+bool BulkSender::send_piece(Sending& sending, Bytes bytes) {
+  const Transfer& transfer = *sending.transfer;
+  for (;;) {
+    const std::size_t size_max = chunk_size();
+    const std::size_t size = transfer.is_pushed ? bytes.size() : std::min(bytes.size(), size_max);
+    {
+      std::optional<ChunkTurns::Turn> turn;
+      if (size_max < kBulkChunkMax) turn.emplace(turns_);
+      const MutexLock lock(write_mutex_);
+      if (!send_chunk(sending, bytes.first(size), transfer.is_pushed ? kPushedChunk : 0, size)) return false;
+    }
+    if (may_alternate_ && sending.others == Others::kMayPass) let_pass(sending, size);
+    if (size == bytes.size()) return true;
+    bytes = bytes.subspan(size);
+  }
+}
+
+// The bytes may stand for more of the transfer: `size`. Keeps what the transport has borrowed once all is sent, or the
+// transport has ended.
+bool BulkSender::send_chunk(Sending& sending, Bytes bytes, std::int32_t status, std::uint64_t size) {
+  Transfer& transfer = *sending.transfer;
+  const auto use = sending.borrows && !bytes.empty() ? BulkTransport::Use::kBorrowed : BulkTransport::Use::kCopied;
+  SourceOwner* const owner = sending.packer != nullptr ? nullptr : &transfer;
+  const BulkHeader header{transfer.id, static_cast<std::uint32_t>(bytes.size()), status};
+  const bool ok = transport_ != nullptr && transport_->send(header, {bytes, sending.registration.get(), owner}, use);
+  transfer.advance(size);
+  if (!sending.borrows || transport_ == nullptr) return ok;
+  sending.end = transport_->bytes_sent();
+  if (ok && transfer.moved < transfer.size) return true;
+  const MutexLock lock(borrowed_mutex_);
+  borrowed_.push_back(
+      {ok ? sending.end : kNever, sending.transfer, std::move(sending.registration), std::move(sending.packer)});
+  return ok;
+}
+
+std::size_t BulkSender::chunk_size() const {
+  const MutexLock lock(borrowed_mutex_);
+  return transport_ != nullptr ? transport_->chunk_size() : kBulkChunkMax;
+}
+
+// Sends queued transfers that may pass this one now, of which `sent` bytes have left since others could.
+void BulkSender::let_pass(Sending& sending, std::uint64_t sent) {
+  sending.rule.sent(sent);
+  const std::uint64_t left = sending.transfer->size - sending.transfer->moved;
+  while (const TransferRef passing = take_passing(sending.rule, left)) {
+    sending.rule.passed(passing->size);
+    send(passing, Others::kWait);
+    session_.wake();
+  }
+}
+
+// Null if none may pass now.
+TransferRef BulkSender::take_passing(const PassingRule& rule, std::uint64_t left) {
+  if (!rule.may_any_pass(left)) return nullptr;
+  const MutexLock lock(thread_.mutex);
+  const auto at =
+      std::ranges::find_if(queue_, [&](const TransferRef& each) { return rule.may_pass(each->size, left); });
+  if (thread_.is_stopping() || at == queue_.end()) return nullptr;
+  TransferRef transfer = std::move(*at);
+  queue_.erase(at);
+  return transfer;
 }
 
 bool BulkSender::finish(const TransferRef& transfer, bool is_sent, bool is_borrowed) {
@@ -71,15 +128,16 @@ bool BulkSender::finish(const TransferRef& transfer, bool is_sent, bool is_borro
 }
 
 // Returns true without having sent all if it must be called again when the server has answered.
-bool BulkSender::send_offered(const TransferRef& transfer) {
+bool BulkSender::send_offered(const TransferRef& transfer, Others others) {
   UploadOffer& offered = *transfer->offer;
+  Sending sending{transfer, borrows_, others};
   bool ok = true;
   while (ok && transfer->moved < transfer->size) {
     const UploadOffer::Step step = offered.next();
     if (step.action == UploadOffer::Action::kOffer) {
       ok = offer(transfer, step);
     } else if (step.action != UploadOffer::Action::kAwait) {
-      ok = send_part(transfer, step);
+      ok = send_part(sending, step);
     } else if (!transfer->sender_waits) {
       return true;
     } else {
@@ -102,21 +160,20 @@ bool BulkSender::offer(const TransferRef& transfer, const UploadOffer::Step& chu
   return true;
 }
 
-bool BulkSender::send_part(const TransferRef& transfer, const UploadOffer::Step& part) {
+bool BulkSender::send_part(Sending& sending, const UploadOffer::Step& part) {
+  Transfer& transfer = *sending.transfer;
   const bool is_there = part.action == UploadOffer::Action::kSkip;
-  const auto use = borrows_ && !is_there ? BulkTransport::Use::kBorrowed : BulkTransport::Use::kCopied;
-  const Bytes bytes = is_there ? Bytes() : Bytes(transfer->memory + part.offset, part.size);
-  const BulkHeader header{transfer->id, static_cast<std::uint32_t>(bytes.size()), is_there ? kStoredChunk : 0};
-  const MutexLock lock(write_mutex_);
-  const bool ok = transport_ != nullptr && transport_->send(header, {bytes, nullptr, transfer.get()}, use);
-  transfer->advance(part.size);
-  if (is_there) session_.found(part.size);
+  bool ok = false;
+  if (is_there) {
+    const MutexLock lock(write_mutex_);
+    ok = send_chunk(sending, {}, kStoredChunk, part.size);
+    session_.found(part.size);
+  } else {
+    ok = send_piece(sending, {transfer.memory + part.offset, part.size});
+  }
+  const MutexLock lock(borrowed_mutex_);
   if (transport_ == nullptr) return false;
-  transfer->offer->arrived(transport_->completed(), is_there);
-  if (!borrows_ || (ok && transfer->moved < transfer->size)) return ok;
-  const std::uint64_t end = ok ? transport_->bytes_sent() : kNever;
-  const MutexLock borrowed_lock(borrowed_mutex_);
-  borrowed_.push_back({end, transfer, nullptr, nullptr});
+  transfer.offer->arrived(transport_->completed(), is_there);
   return ok;
 }
 
@@ -127,7 +184,7 @@ std::unique_ptr<MemoryRegistration> BulkSender::register_memory(MutableBytes mem
 
 // Waits until the transport has given back the memory of the next piece. Nothing is read from the
 // application's memory once the transfer is over, because it may be gone.
-Bytes BulkSender::next_chunk(Transfer& transfer, RowPacker* packer) {
+Bytes BulkSender::next_piece(Transfer& transfer, RowPacker* packer) {
   if (packer == nullptr) {
     const std::uint64_t left = transfer.size - transfer.moved;
     return {transfer.memory + transfer.moved, std::min<std::uint64_t>(left, kBulkChunkMax)};

@@ -6,14 +6,18 @@
 
 #include "runtime/base/stoppable_thread.h"
 #include "runtime/client/session/channel_session.h"
+#include "runtime/client/session/chunk_turns.h"
 #include "runtime/client/session/client_transfer.h"
 #include "runtime/client/session/row_packer.h"
 #include "runtime/transport/bulk/bulk_transport.h"
+#include "runtime/transport/bulk/passing_rule.h"
 
 namespace remotecl {
 
 // The writing side of a channel. If a thread waits for a write, it sends the bytes itself; all other bytes
-// are sent by the sender's own thread, which starts on first use. Owned by the channel. Any thread.
+// are sent by the sender's own thread, which starts on first use. Between the chunks of a large transfer, its thread
+// sends some of the small ones that are queued, and on a thin link other threads send theirs. Owned by the channel.
+// Any thread.
 class BulkSender {
  public:
   struct Borrowed {
@@ -31,7 +35,9 @@ class BulkSender {
   void use(BulkTransport& transport) EXCLUDES(write_mutex_, borrowed_mutex_);
   // Sends the bytes of a transfer from the calling thread. If the transfer says so, also waits until the
   // server has received them. Returns false if the connection has ended.
-  bool send(const TransferRef& transfer) EXCLUDES(write_mutex_, borrowed_mutex_);
+  bool send(const TransferRef& transfer) EXCLUDES(thread_.mutex, write_mutex_, borrowed_mutex_) {
+    return send(transfer, Others::kMayPass);
+  }
   // Queues the transfer for the sender's own thread. The transfer fails if that thread cannot be started.
   void post(TransferRef transfer) EXCLUDES(thread_.mutex, write_mutex_);
   // If the session was lost while a chunk was being sent: returns when nothing is read from its memory any more.
@@ -50,12 +56,31 @@ class BulkSender {
   std::deque<Borrowed> release() EXCLUDES(write_mutex_, borrowed_mutex_);
 
  private:
-  bool send_offered(const TransferRef& transfer) EXCLUDES(write_mutex_, borrowed_mutex_);
+  enum class Others { kMayPass, kWait };
+  // A transfer whose bytes the calling thread sends.
+  struct Sending {
+    const TransferRef& transfer;
+    const bool borrows;
+    const Others others;
+    PassingRule rule{};
+    std::unique_ptr<MemoryRegistration> registration{};
+    std::unique_ptr<RowPacker> packer{};
+    std::uint64_t end = 0;  // of what has been sent, counted like Borrowed::end
+  };
+
+  bool send(const TransferRef& transfer, Others others) EXCLUDES(thread_.mutex, write_mutex_, borrowed_mutex_);
+  bool send_offered(const TransferRef& transfer, Others others) EXCLUDES(write_mutex_, borrowed_mutex_);
   bool offer(const TransferRef& transfer, const UploadOffer::Step& chunks);
-  bool send_part(const TransferRef& transfer, const UploadOffer::Step& part) EXCLUDES(write_mutex_, borrowed_mutex_);
+  bool send_part(Sending& sending, const UploadOffer::Step& part) EXCLUDES(write_mutex_, borrowed_mutex_);
+  bool send_piece(Sending& sending, Bytes bytes) EXCLUDES(thread_.mutex, write_mutex_, borrowed_mutex_);
+  bool send_chunk(Sending& sending, Bytes bytes, std::int32_t status, std::uint64_t size) REQUIRES(write_mutex_)
+      EXCLUDES(borrowed_mutex_);
+  std::size_t chunk_size() const EXCLUDES(borrowed_mutex_);
+  void let_pass(Sending& sending, std::uint64_t sent) EXCLUDES(thread_.mutex, write_mutex_, borrowed_mutex_);
+  TransferRef take_passing(const PassingRule& rule, std::uint64_t left) EXCLUDES(thread_.mutex);
   bool finish(const TransferRef& transfer, bool is_sent, bool is_borrowed) EXCLUDES(write_mutex_, borrowed_mutex_);
   std::unique_ptr<MemoryRegistration> register_memory(MutableBytes memory) EXCLUDES(write_mutex_);
-  Bytes next_chunk(Transfer& transfer, RowPacker* packer) EXCLUDES(write_mutex_);
+  Bytes next_piece(Transfer& transfer, RowPacker* packer) EXCLUDES(write_mutex_);
   void reclaim(std::uint64_t position) EXCLUDES(write_mutex_);
   void keep_borrowed(bool is_kept) EXCLUDES(borrowed_mutex_);
   void fail(const TransferRef& transfer) EXCLUDES(write_mutex_);
@@ -63,10 +88,12 @@ class BulkSender {
 
   ChannelSession& session_;
   std::atomic<std::uint64_t> transfers_{0};
+  ChunkTurns turns_;   // on a thin link, for write_mutex_
   Mutex write_mutex_;  // serializes the sending side of the transport
-  Mutex borrowed_mutex_;
+  mutable Mutex borrowed_mutex_;
   BulkTransport* transport_ = nullptr;  // changed with write_mutex_ and borrowed_mutex_
   bool borrows_ = false;                // true if the transport borrows buffers instead of copying them
+  bool may_alternate_ = false;          // transfers may pass others
   std::deque<Borrowed> borrowed_ GUARDED_BY(borrowed_mutex_);  // sent, and possibly to be sent again
   bool is_kept_ GUARDED_BY(borrowed_mutex_) = false;           // nothing of it may end: the transport may be copying it
   std::deque<TransferRef> queue_ GUARDED_BY(thread_.mutex);

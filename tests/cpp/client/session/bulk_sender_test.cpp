@@ -2,6 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
 #include <vector>
 
 #include "client/session/fake_channel_session.h"
@@ -62,6 +70,174 @@ TEST(BulkSenderTest, NoTransferEndsWhileWhatItHasLentMayBeCopied) {
   sender.end_received();
   EXPECT_EQ(session.ended, (std::vector<TransferId>{1, 2}));
   sender.release();
+}
+
+constexpr std::size_t kChunk = 128u << 10;
+
+// A thin link: notes what it sends, and calls a function with the transfer of each chunk.
+class ThinTransport final : public IdleBulkTransport {
+ public:
+  std::function<void(TransferId)> sending = [](TransferId) {};
+  bool alternates = true;
+
+  bool send(const BulkHeader& header, const BulkSource& bytes, Use) override {
+    sending(header.transfer);
+    const std::lock_guard lock(mutex_);
+    order_.insert(order_.end(), bytes.bytes.size() / kChunk, header.transfer);
+    auto& all = bytes_[header.transfer];
+    all.insert(all.end(), bytes.bytes.begin(), bytes.bytes.end());
+    sent_ += bytes.bytes.size();
+    changed_.notify_all();
+    return true;
+  }
+  std::size_t chunk_size() const override { return kChunk; }
+  bool may_alternate() const override { return alternates; }
+  std::uint64_t bytes_sent() const override { return sent_; }
+
+  // The transfer of each `kChunk` bytes, once there are so many.
+  std::vector<TransferId> order(std::uint64_t bytes) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return sent_ >= bytes; });
+    return order_;
+  }
+  std::vector<std::byte> bytes(TransferId transfer) {
+    const std::lock_guard lock(mutex_);
+    return bytes_[transfer];
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<TransferId> order_;
+  std::map<TransferId, std::vector<std::byte>> bytes_;
+  std::atomic<std::uint64_t> sent_{0};
+};
+
+// Which transfers pass a larger one.
+class BulkSenderPassingTest : public ::testing::Test {
+ protected:
+  static constexpr TransferId kLarge = 1;
+  static constexpr std::size_t kLargeSize = 8u << 20;
+
+  BulkSenderPassingTest() {
+    for (std::size_t i = 0; i < memory_.size(); ++i) memory_[i] = static_cast<std::byte>(i * 7 / 5);
+    sender_.use(transport_);
+  }
+  ~BulkSenderPassingTest() override {
+    sender_.stop();
+    sender_.release();
+  }
+
+  TransferRef transfer(TransferId id, std::size_t size) {
+    auto made = std::make_shared<Transfer>();
+    made->id = id;
+    made->sends = true;
+    made->size = size;
+    made->memory = memory_.data();
+    return made;
+  }
+  void post(TransferId id, std::size_t size) { sender_.post(transfer(id, size)); }
+  // Calls the function with the second chunk of the large one.
+  void in_second_chunk(const std::function<void()>& others) {
+    transport_.sending = [others, chunks = 0](TransferId id) mutable {
+      if (id == kLarge && ++chunks == 2) others();
+    };
+  }
+  // Where the last bytes of a transfer are in the order.
+  static std::size_t end_of(TransferId id, const std::vector<TransferId>& order) {
+    return static_cast<std::size_t>(order.rend() - std::find(order.rbegin(), order.rend(), id));
+  }
+  Bytes sent_bytes(std::size_t size) const { return Bytes(memory_).first(size); }
+
+  std::vector<std::byte> memory_ = std::vector<std::byte>(kLargeSize + kLargeSize / 8);
+  FakeChannelSession session_;
+  ThinTransport transport_;
+  BulkSender sender_{session_};
+};
+
+TEST_F(BulkSenderPassingTest, SmallTransferPassesALargeOne) {
+  in_second_chunk([&] { post(2, 2 * kChunk); });
+  post(kLarge, kLargeSize);
+  const auto order = transport_.order(kLargeSize + 2 * kChunk);
+  const std::vector<TransferId> begin(order.begin(), order.begin() + 5);
+  EXPECT_EQ(begin, (std::vector<TransferId>{kLarge, kLarge, 2, 2, kLarge}));
+  EXPECT_TRUE(std::ranges::equal(transport_.bytes(kLarge), sent_bytes(kLargeSize)));
+  EXPECT_TRUE(std::ranges::equal(transport_.bytes(2), sent_bytes(2 * kChunk)));
+}
+
+TEST_F(BulkSenderPassingTest, SmallTransferPassesALargeOneOfAThreadThatWaits) {
+  in_second_chunk([&] { post(2, 2 * kChunk); });
+  ASSERT_TRUE(sender_.send(transfer(kLarge, kLargeSize)));
+  EXPECT_LE(end_of(2, transport_.order(kLargeSize + 2 * kChunk)), 7u);
+}
+
+TEST_F(BulkSenderPassingTest, ItPassesRowsAndAnotherLargeOneToo) {
+  in_second_chunk([&] {
+    post(3, kLargeSize);
+    post(2, kChunk);
+  });
+  const TransferRef rows = transfer(kLarge, kLargeSize);
+  rows->rows = Rows{{1u << 10, kLargeSize >> 10, 1}, (1u << 10) + 100, 0};
+  sender_.post(rows);
+  EXPECT_LE(end_of(2, transport_.order(2 * kLargeSize + kChunk)), 4u);
+  std::vector<std::byte> packed(kLargeSize);
+  rows->rows->pack(memory_.data(), 0, packed);
+  EXPECT_EQ(transport_.bytes(kLarge), packed);
+}
+
+TEST_F(BulkSenderPassingTest, OnlyWhatIsFarSmallerPasses) {
+  in_second_chunk([&] {
+    post(2, kLargeSize / 4);
+    post(3, 2u << 20);
+  });
+  post(kLarge, kLargeSize);
+  EXPECT_EQ(end_of(kLarge, transport_.order(kLargeSize + kLargeSize / 4 + (2u << 20))), kLargeSize / kChunk);
+}
+
+TEST_F(BulkSenderPassingTest, NothingPassesWhereThatCosts) {
+  transport_.alternates = false;
+  BulkSender other(session_);
+  other.use(transport_);
+  in_second_chunk([&] { other.post(transfer(2, kChunk)); });
+  other.post(transfer(kLarge, kLargeSize));
+  EXPECT_EQ(end_of(kLarge, transport_.order(kLargeSize + kChunk)), kLargeSize / kChunk);
+  other.stop();
+  other.release();
+}
+
+TEST_F(BulkSenderPassingTest, StreamOfSmallTransfersLeavesTheLargeOneHalfOfTheLink) {
+  std::size_t chunks = 0, count = 0;
+  transport_.sending = [&](TransferId id) {
+    // There are always more of them, until the large one is sent.
+    chunks += id == kLarge ? 1 : 0;
+    if (chunks * kChunk < kLargeSize) post(10 + ++count, 2 * kChunk);
+  };
+  post(kLarge, kLargeSize);
+  transport_.order(kLargeSize);
+  const auto order = transport_.order(kLargeSize + count * 2 * kChunk);
+  EXPECT_LE(end_of(kLarge, order), 2 * kLargeSize / kChunk + 1);
+  EXPECT_GE(end_of(kLarge, order), 3 * kLargeSize / kChunk / 2);  // and they have the other half, until little is left
+}
+
+// A thread that locks a mutex at once again lets no other one have it.
+TEST_F(BulkSenderPassingTest, ThreadsTakeTurns) {
+  std::atomic<bool> is_waiting{false};
+  std::thread other([&] {
+    while (!is_waiting) std::this_thread::yield();
+    const TransferRef pushed = transfer(2, 2 * kChunk);
+    pushed->is_pushed = true;
+    EXPECT_TRUE(sender_.send(pushed));
+  });
+  std::size_t chunks = 0;
+  transport_.sending = [&](TransferId id) {
+    if (id != kLarge) return;
+    // The other thread asks during the second chunk.
+    if (++chunks == 2) is_waiting = true;
+    if (chunks <= 3) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  };
+  ASSERT_TRUE(sender_.send(transfer(kLarge, kLargeSize)));
+  other.join();
+  EXPECT_LE(end_of(2, transport_.order(kLargeSize + 2 * kChunk)), 4u);
 }
 
 }  // namespace
