@@ -13,6 +13,7 @@ from conftest import CLEAN_ENVIRONMENT
 from namespaces import PORT, Namespaces, namespaces_or_skip, run
 
 RATE_MBIT, QUEUE_BYTES, SIZE = 20, 1_000_000, 8 << 20
+LARGE = 16 << 20
 
 # Prints the seconds of no-ops while a write or read goes on, and of that.
 PROGRAM = """
@@ -43,6 +44,27 @@ while end.command_execution_status != pyopencl.command_execution_status.COMPLETE
 print(json.dumps([sorted(seconds), time.perf_counter() - begun]))
 """
 
+# Prints the seconds of small writes, not blocking and blocking, while a large one goes on.
+SMALL_WRITES = """
+import json, sys, time
+import numpy, pyopencl
+import remotecl
+context = remotecl.connect(sys.argv[1]).context()
+small, large = (pyopencl.CommandQueue(context, context.devices[0]) for _ in range(2))
+data = numpy.random.default_rng(1).integers(0, 256, int(sys.argv[2]), dtype="u1")
+part = data[: 100_000]
+whole, piece = (pyopencl.Buffer(context, pyopencl.mem_flags.READ_WRITE, each.nbytes) for each in (data, part))
+end = pyopencl.enqueue_copy(large, whole, data, is_blocking=False)
+large.flush()
+seconds = [[], []]
+while end.command_execution_status != pyopencl.command_execution_status.COMPLETE:
+    for is_blocking in (False, True):
+        before = time.perf_counter()
+        pyopencl.enqueue_copy(small, piece, part, is_blocking=is_blocking)
+        small.finish()
+        seconds[is_blocking].append(time.perf_counter() - before)
+print(json.dumps([sorted(each) for each in seconds]))
+"""
 
 # Prints what was compressed of zeros and of random bytes.
 COMPRESSED = """
@@ -101,6 +123,22 @@ def test_commands_do_not_wait_behind_bulk_data(link: ThinLink, what: str) -> Non
     assert no_ops[len(no_ops) // 2] < 0.02
     assert no_ops[len(no_ops) * 95 // 100] < 0.05
     assert seconds < 1.25 * SIZE * 8 / (RATE_MBIT * 1e6), "and the link is used"
+
+
+# Behind the large one each would take some seconds. A write that ends after it is the last one of its kind.
+def test_small_writes_pass_a_large_one(link: ThinLink) -> None:
+    command = [sys.executable, "-c", SMALL_WRITES, f"10.95.2.2:{PORT}", str(LARGE)]
+    result = subprocess.run(
+        ["ip", "netns", "exec", link.client, *command],
+        env={**CLEAN_ENVIRONMENT, "REMOTECL_SHARED_MEMORY": "off", "REMOTECL_COMPRESSION": "off"},
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    for seconds in json.loads(result.stdout):
+        assert len(seconds) > 5
+        assert seconds[len(seconds) // 2] < 0.5
 
 
 def test_a_slow_link_is_compressed_for(link: ThinLink) -> None:
