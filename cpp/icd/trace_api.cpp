@@ -51,9 +51,9 @@ class RowWriter {
   std::string& text_;
 };
 
-constexpr const char* kColumns[] = {"kind",     "name",    "lane",       "queue",  "in_order",    "status",
-                                    "bytes",    "buffers", "depends_on", "source", "destination", "queued",
-                                    "received", "submit",  "start",      "end",    "arrived",     "profiled"};
+constexpr const char* kColumns[] = {
+    "kind",   "name",        "lane",   "queue",    "in_order", "status", "bytes", "wire_bytes", "buffers", "depends_on",
+    "source", "destination", "queued", "received", "submit",   "start",  "end",   "arrived",    "profiled"};
 
 std::int64_t lane_number(std::uint32_t lane) { return lane == TraceRecord::kClient ? -1 : std::int64_t{lane}; }
 
@@ -70,6 +70,7 @@ void write_record(RowWriter& row, const Trace& trace, const TraceRecord& record,
   row.value(record.in_order ? 1 : 0);
   row.value(record.status);
   record.is_move || record.bytes != 0 ? row.value(static_cast<std::int64_t>(record.bytes)) : row.nothing();
+  record.wire_bytes ? row.value(static_cast<std::int64_t>(*record.wire_bytes)) : row.nothing();
   row.list(record.buffers);
   row.list(timed.waits_for);
   record.is_move ? row.value(lane_number(record.from_lane)) : row.nothing();

@@ -60,6 +60,22 @@ print(json.dumps(report))
 """
 
 
+# Saves a trace of two writes and a read of each kind.
+TRACED = """
+import numpy, pyopencl, remotecl
+
+context = remotecl.connect({address!r}).context()
+queue = pyopencl.CommandQueue(context, context.devices[0])
+with remotecl.trace() as trace:
+    for data in (numpy.zeros(9 << 20, "u1"), numpy.random.default_rng(1).integers(0, 256, 9 << 20, dtype="u1")):
+        buffer = pyopencl.Buffer(context, pyopencl.mem_flags.READ_WRITE, data.nbytes)
+        pyopencl.enqueue_copy(queue, buffer, data, is_blocking=False).wait()
+        pyopencl.enqueue_copy(queue, buffer, data[: 700_000])  # pushed
+        pyopencl.enqueue_copy(queue, numpy.empty_like(data), buffer)
+trace.save({path!r})
+"""
+
+
 def move(run_program: RunProgram, address: str, names: list[str], **environment: str) -> dict[str, Any]:
     environment = {"REMOTECL_SHARED_MEMORY": "off", "REMOTECL_UPLOADS": "off", **environment}
     result: dict[str, Any] = json.loads(run_program(PROGRAM.format(address=address, names=names), **environment).stdout)
@@ -87,6 +103,18 @@ def test_whatever_is_compressed_arrives(run_program: RunProgram, always: Daemon)
     received = metrics["remotecl_client_uncompressed_bytes_total", "received"]
     assert received == report["status"][0] > 20 * MIB
     assert metrics["remotecl_client_compressed_bytes_total", "received"] < received / 2
+
+
+def test_traces_show_what_traveled(run_program: RunProgram, always: Daemon, tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    environment = {"REMOTECL_SHARED_MEMORY": "off", "REMOTECL_UPLOADS": "off", "REMOTECL_COMPRESSION": "zstd"}
+    run_program(TRACED.format(address=always.address, path=str(path)), **environment)
+    slices = [event for event in json.loads(path.read_text())["traceEvents"] if event["ph"] == "X"]
+    assert [slice["name"] for slice in slices] == ["write", "write", "read"] * 2
+    for slice in slices[:3]:
+        assert 0 < slice["args"]["wire_bytes"] < slice["args"]["bytes"] // 100
+    for slice in slices[3:]:
+        assert "wire_bytes" not in slice["args"], "what does not become smaller travels as it is"
 
 
 @pytest.mark.parametrize("streams", ["1", "3"])

@@ -13,6 +13,10 @@ struct CompressionCounts {
   std::uint64_t received_before = 0, received_after = 0;
   REMOTECL_FIELDS(sent_before, sent_after, received_before, received_after)
 
+  // By how much they became less.
+  std::uint64_t sent_less() const { return sent_before - sent_after; }
+  std::uint64_t received_less() const { return received_before - received_after; }
+
   CompressionCounts& operator+=(const CompressionCounts& other) {
     sent_before += other.sent_before, sent_after += other.sent_after;
     received_before += other.received_before, received_after += other.received_after;

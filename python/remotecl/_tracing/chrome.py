@@ -82,6 +82,8 @@ def _slice(tracks: _Tracks, record: TraceRecord) -> dict[str, Any]:
         arguments["submit_us"] = record.submit * 1e6
     if record.bytes is not None:
         arguments["bytes"] = record.bytes
+    if record.wire_bytes is not None:
+        arguments["wire_bytes"] = record.wire_bytes
     if record.source is not None:
         arguments.update(source=record.source, destination=record.destination)
     return {

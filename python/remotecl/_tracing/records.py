@@ -53,6 +53,8 @@ class TraceRecord:
         status: 0 if it succeeded, a negative OpenCL error, or positive while it has not ended.
         error: the error's name, ``"pending"``, or nothing.
         bytes: that it transferred or wrote; None for kernels and similar commands.
+        wire_bytes: that crossed the network in their place, where compression or bytes that the server had already made
+            them less; else None. Between servers it is not known.
         buffers: handles (``int_ptr``) of the memory objects that it used.
         depends_on: ids of the records that it waited for: those of its wait list, and the transfers of its data.
         source: where bytes came from, and `destination` where they went: ``"client"`` or a device's label; None if it
@@ -81,6 +83,7 @@ class TraceRecord:
     status: int
     error: str
     bytes: int | None
+    wire_bytes: int | None
     buffers: tuple[int, ...]
     depends_on: tuple[int, ...]
     source: str | None
@@ -143,6 +146,7 @@ def _record(number: int, row: dict[str, Any], devices: Sequence[TraceDevice]) ->
         status=row["status"],
         error=status_text(row["status"]),
         bytes=row["bytes"],
+        wire_bytes=row["wire_bytes"],
         buffers=tuple(row["buffers"]),
         depends_on=tuple(row["depends_on"]),
         source=_place(row["source"], devices),

@@ -31,14 +31,18 @@ TransferRef offer_bytes(PendingCommand& command, bool blocking, const std::byte*
     finished = [&session](cl_int) { session.drop_interest(); };
   }
   const bool sender_waits = blocking && !limit_of(command.event());
-  return session.begin_send(command.queue().device().index(), from, size, std::move(finished), std::move(keep_alive),
-                            sender_waits, rows, command.queue().context().lenders_for(session, size));
+  TransferRef transfer =
+      session.begin_send(command.queue().device().index(), from, size, std::move(finished), std::move(keep_alive),
+                         sender_waits, rows, command.queue().context().lenders_for(session, size));
+  transfer->trace = command.record_id();
+  return transfer;
 }
 
 // The same for bytes that are sent without a request. Returns null if the server must request them.
 TransferRef push_bytes(PendingCommand& command, const std::byte* from, std::uint64_t size) {
   const bool sender_waits = !limit_of(command.event());
   TransferRef transfer = command.session().begin_push(command.queue().device().index(), from, size, sender_waits);
+  if (transfer) transfer->trace = command.record_id();
   if (transfer && command.event() != nullptr) command.event()->reported_unasked();
   return transfer;
 }

@@ -231,8 +231,9 @@ Ref<Event> TransferPlanner::relay_write(MemoryObject& root, ByteRange piece, con
         session.drop_interest();
       },
       place);
+  write->trace = Tracer::instance().commit(std::move(record));
   send_write(root, session(), queue_.id(), part->id(), piece, write->id, {}, std::span<const EventId>(after),
-             Tracer::instance().commit(std::move(record)));
+             write->trace);
   return part;
 }
 

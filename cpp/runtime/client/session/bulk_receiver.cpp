@@ -125,8 +125,11 @@ std::ptrdiff_t BulkReceiver::read_piece(bool& is_complete) {
   const MutableBytes to =
       unpacks ? unpacker_.next(chunk_left_) : MutableBytes(transfer_->memory + transfer_->moved, chunk_left_);
   const auto& registration = transfer_->registration != nullptr ? transfer_->registration : registration_;
+  const bool is_traced = transfer_->trace != 0;
+  const std::uint64_t spared_before = is_traced ? transport_->compression().received_less() : 0;
   const std::ptrdiff_t count =
       is_wanted ? transport_->try_receive({to, registration.get()}) : transport_->try_discard(chunk_left_);
+  if (is_traced) transfer_->spared += transport_->compression().received_less() - spared_before;
   if (count <= 0) return count;
   if (unpacks) unpacker_.unpack(*transfer_, static_cast<std::size_t>(count));
   transfer_->advance(static_cast<std::uint64_t>(count));

@@ -35,7 +35,8 @@ struct Transfer : SourceOwner {
   std::atomic<std::uint64_t> size{0};   // of a read that may be short: changed with `mutex`
   std::atomic<std::uint64_t> moved{0};  // changed only by the thread that moves the bytes
   std::uint64_t ticket = 0;             // of a read: its ticket in the queue's PendingReads
-  std::atomic<std::uint64_t> trace{0};  // of a traced read: its record
+  std::atomic<std::uint64_t> trace{0};  // of a traced one: its record
+  std::uint64_t spared = 0;             // of a traced one: bytes that need not cross the link; used where they move
   bool may_be_short = false;            // of a read: the content may end early
   bool sender_waits = false;            // a thread waits for the pull and sends the bytes itself
   std::unique_ptr<UploadOffer> offer;   // of a write: the server may have its bytes; null: they are sent

@@ -15,6 +15,8 @@ class TraceSink {
   virtual void report(Session& session, const CommandTraced& report) = 0;
   // The bytes of the record's transfer have arrived.
   virtual void arrived(std::uint64_t record) = 0;
+  // So many bytes have crossed the link for all bytes of the record's transfer, which are more.
+  virtual void crossed(std::uint64_t record, std::uint64_t bytes) = 0;
   // A session is lost.
   virtual void lost() = 0;
 

@@ -172,7 +172,9 @@ void TransferTable::end(const TransferRef& transfer, cl_int status) {
   if (transfer->is_expected) transfer->channel->reader().stop_expecting();
   const bool ok = status == CL_COMPLETE;
   if (transfer->is_metered) link_.end(way_of(*transfer), ok ? transfer->size.load() : 0);
-  if (TraceSink* const trace = TraceSink::current(); transfer->trace != 0 && ok && trace != nullptr) {
+  if (TraceSink* const trace = TraceSink::current();
+      transfer->trace != 0 && !transfer->sends && ok && trace != nullptr) {
+    if (transfer->spared != 0) trace->crossed(transfer->trace, transfer->size - transfer->spared);
     trace->arrived(transfer->trace);
   }
   if (transfer->finished) std::exchange(transfer->finished, nullptr)(status);

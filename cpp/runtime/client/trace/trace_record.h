@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,7 @@ struct TraceRecord {
   bool in_order = false;
   EventId event = 0;
   std::uint64_t bytes = 0;
+  std::optional<std::uint64_t> wire_bytes;  // what crossed the link in their place, if less
   std::vector<std::uintptr_t> buffers;
   std::vector<Wait> waits;
   std::uint64_t queued_ns = 0;   // host clock

@@ -107,11 +107,12 @@ bool Tracer::all_told(const std::vector<Server>& servers) {
 
 void Tracer::take_reports(const std::vector<Server>& servers) {
   std::vector<Report> reports;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> arrivals;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> arrivals, crossings;
   {
     const MutexLock lock(reports_mutex_);
     reports.swap(reports_);
     arrivals.swap(arrivals_);
+    crossings.swap(crossings_);
     reported_.clear();
     reported_before_ = asked_;
     reports_max_ = 0;
@@ -124,6 +125,9 @@ void Tracer::take_reports(const std::vector<Server>& servers) {
   }
   for (const auto& [id, time_ns] : arrivals) {
     if (TraceRecord* const record = find(id)) record->arrived_ns = time_ns;
+  }
+  for (const auto& [id, bytes] : crossings) {
+    if (TraceRecord* const record = find(id)) record->wire_bytes = bytes;
   }
 }
 
@@ -283,6 +287,11 @@ void Tracer::report(Session& session, const CommandTraced& report) {
 void Tracer::arrived(std::uint64_t id) {
   const MutexLock lock(reports_mutex_);
   if (reports_max_ != 0) arrivals_.emplace_back(id, host_time_ns());
+}
+
+void Tracer::crossed(std::uint64_t id, std::uint64_t bytes) {
+  const MutexLock lock(reports_mutex_);
+  if (reports_max_ != 0) crossings_.emplace_back(id, bytes);
 }
 
 void Tracer::lost() {

@@ -71,6 +71,7 @@ class Tracer final : public TraceSink {
   // Called by sessions.
   void report(Session& session, const CommandTraced& report) override;
   void arrived(std::uint64_t record) override;
+  void crossed(std::uint64_t record, std::uint64_t bytes) override;
   void lost() override;
 
  private:
@@ -126,8 +127,9 @@ class Tracer final : public TraceSink {
   std::uint64_t reports_max_ GUARDED_BY(reports_mutex_) = 0;  // 0: no trace is running
   Counts reported_before_ GUARDED_BY(reports_mutex_);         // numbers of earlier traces
   std::vector<Report> reports_ GUARDED_BY(reports_mutex_);
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> arrivals_ GUARDED_BY(reports_mutex_);  // record, time
-  Counts reported_ GUARDED_BY(reports_mutex_);                                                // in this trace
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> arrivals_ GUARDED_BY(reports_mutex_);   // record, time
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> crossings_ GUARDED_BY(reports_mutex_);  // record, bytes
+  Counts reported_ GUARDED_BY(reports_mutex_);                                                 // in this trace
   SampleSink* sample_sink_ GUARDED_BY(reports_mutex_) = nullptr;
   // The samples of commands whose times were not reported yet, by their number in the session.
   std::unordered_map<const Session*, std::unordered_map<std::uint64_t, std::uint64_t>> samples_
