@@ -14,6 +14,7 @@
 #include "icd/kill_plan.h"
 #include "runtime/client/session/monitor.h"
 #include "runtime/client/session/session.h"
+#include "runtime/client/session/session_group.h"
 #include "support/daemon.h"
 
 namespace remotecl::testing {
@@ -64,7 +65,8 @@ class Server {
   void warm_up() {
     ServerName name = parse_server_name(address(), 0);
     name.streams = KillPlan::kStreamsMax;
-    Session session(name, 0);
+    SessionGroup group;
+    Session session(group, name, 0);
     EXPECT_EQ(session.bulk_streams(), KillPlan::kStreamsMax);
     session.close();
   }
