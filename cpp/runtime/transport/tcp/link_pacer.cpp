@@ -7,12 +7,14 @@ namespace remotecl {
 std::optional<double> LinkPacer::update(const Sample& sample) {
   if (sample.delivered > 0) delivered_[samples_++ % delivered_.size()] = sample.delivered;
   const Duration queue = sample.round_trip - sample.least_round_trip;
-  if (is_draining_ && estimate() < kStays * *limit_) limit_ = kDraining * (link_ = std::max(estimate(), kSlowLink));
+  if (is_draining_ && sample.now >= burst_over_ && estimate() < kStays * *limit_) {
+    limit_ = kDraining * (link_ = std::max(estimate(), kSlowLink));
+  }
   const bool is_short = queue <= kShort + burst(), is_long = queue > kLong + burst();
   if (is_draining_ && is_short) {
     is_draining_ = false;
     limit_ = kDrained * link_;
-    risen_ = sample.now;
+    risen_ = drained_at_ = sample.now;
   } else if (is_draining_ && sample.now > drained_by_ && queue < kStays * drained_from_) {
     give_time(sample, queue);  // several streams share it, and have not begun together
   } else if (is_draining_ && sample.now > drained_by_) {
@@ -24,6 +26,7 @@ std::optional<double> LinkPacer::update(const Sample& sample) {
   } else if (limit_ && !is_draining_ && is_short) {
     rise(sample);
   }
+  if (is_short) short_at_ = sample.now;
   return limit_;
 }
 
@@ -46,11 +49,17 @@ double LinkPacer::estimate() const {
   return count == 0 ? 0 : sorted[(count - 1) / 2];
 }
 
-// With a queue, what is delivered is what the link can.
+bool LinkPacer::is_burst_of_others(const Sample& sample) const {
+  return limit_ && sample.now - short_at_ <= kSudden && sample.now - drained_at_ > kAgain;
+}
+
+// With a queue, what is delivered is what the link can. After a burst of others the limit is what it was.
 void LinkPacer::drain(const Sample& sample, Duration queue) {
   const double delivered = estimate();
   if (delivered < kSlowLink || (!limit_ && delivered > kFastLink)) return;
   link_ = limit_ ? std::clamp(delivered, kLimitOff * *limit_, *limit_) : delivered;
+  if (is_burst_of_others(sample)) link_ = *limit_ / kDrained;
+  burst_over_ = sample.now + kBurstTime;
   limit_ = kDraining * link_;
   is_draining_ = true;
   give_time(sample, queue);

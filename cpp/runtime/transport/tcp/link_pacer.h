@@ -37,6 +37,11 @@ class LinkPacer {
   static constexpr double kDraining = 0.6, kDrained = 0.97;
   // With a limit the link delivers about as much; single measurements are far off.
   static constexpr double kLimitOff = 0.85;
+  // With a limit, own bytes exceed the link by little. A queue that becomes too long in this time is a burst of others,
+  // unless the last one is only gone for so long: then the link has become thinner.
+  static constexpr Duration kSudden{60'000}, kAgain{150'000};
+  // So long little may be delivered because of it.
+  static constexpr Duration kBurstTime{100'000};
   // How much the limit rises at a time; more with each time that it has found no queue for a while.
   static constexpr double kRise = 1.004, kRiseMax = 1.25;
   static constexpr Duration kRiseEvery{20'000};
@@ -51,6 +56,7 @@ class LinkPacer {
  private:
   double estimate() const;
   Duration burst() const;
+  bool is_burst_of_others(const Sample& sample) const;
   void give_time(const Sample& sample, Duration queue);
   void drain(const Sample& sample, Duration queue);
   void rise(const Sample& sample);
@@ -61,7 +67,7 @@ class LinkPacer {
   std::array<double, 5> delivered_{};
   std::size_t samples_ = 0;
   Duration drained_from_{};
-  Clock::time_point drained_by_{}, left_alone_until_{}, risen_{};
+  Clock::time_point drained_by_{}, drained_at_{}, short_at_{}, burst_over_{}, left_alone_until_{}, risen_{};
   double rise_ = kRise;
   int rises_ = 0;
 };

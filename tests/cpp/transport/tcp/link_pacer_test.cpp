@@ -26,13 +26,21 @@ class Link {
       const double left = rate_ - others;
       const double before = queue_;
       queue_ = std::max(0.0, queue_ + (mine - left) * seconds);
-      delivered_ = queue_ > 0 || before > 0 ? left : mine;
-      moved_ += delivered_ * seconds;
+      const double carried = queue_ > 0 || before > 0 ? left : mine;
+      moved_ += carried * seconds;
+      const double foreign = before > 0 ? std::min(foreign_, carried * seconds * foreign_ / before) : 0;
+      foreign_ -= foreign;
+      delivered_ = carried - foreign / seconds;
       const Duration waits =
           standing_ + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(queue_ / rate_));
       longest_ = std::max(longest_, waits);
       pacer_.update({now_, round_trip_ + waits, round_trip_, delivered_});
     }
+  }
+  // Others send so many bytes at once.
+  void burst(double bytes) {
+    queue_ += bytes;
+    foreign_ += bytes;
   }
   void set_rate(double rate) { rate_ = rate; }
   void set_standing(Duration queue) { standing_ = queue; }
@@ -41,7 +49,7 @@ class Link {
   const LinkPacer& pacer() const { return pacer_; }
 
  private:
-  static constexpr Duration kStep{10'000};
+  static constexpr Duration kStep{5'000};
   static constexpr double kQueueMax = 1e6;
 
   double rate_;
@@ -49,6 +57,7 @@ class Link {
   LinkPacer pacer_;
   LinkPacer::Clock::time_point now_ = LinkPacer::Clock::time_point(1000s);
   double queue_ = 0, delivered_ = 0, moved_ = 0;
+  double foreign_ = 0;  // of queue_
   Duration longest_{0}, standing_{0};
 };
 
@@ -94,6 +103,32 @@ TEST(LinkPacer, DoesNotYieldForEverToAQueueOfOthers) {
   link.set_standing(100ms);
   link.run(60s, 1);
   EXPECT_GT(link.moved(), 0.8 * 60 * 2.5e6);
+}
+
+// Such as the small writes of the same session, which travel on another connection.
+TEST(LinkPacer, UsesALinkOnWhichOthersSendBursts) {
+  Link link(2.5e6, 200us);
+  link.run(10s);
+  link.moved();
+  for (int i = 0; i < 100; ++i) {
+    link.burst(64 << 10);
+    link.run(350ms);
+  }
+  EXPECT_GT(link.moved(), 0.93 * 35 * 2.5e6);
+}
+
+TEST(LinkPacer, FollowsALinkThatBecomesThinner) {
+  for (const double part : {0.9, 0.8, 0.5}) {
+    Link link(2.5e6, 10ms);
+    link.run(10s);
+    link.set_rate(part * 2.5e6);
+    link.run(10s);
+    link.moved();
+    link.longest();
+    link.run(20s);
+    EXPECT_LT(link.longest(), 25ms) << part;
+    EXPECT_GT(link.moved(), 0.93 * 20 * part * 2.5e6) << part;
+  }
 }
 
 }  // namespace
