@@ -51,9 +51,10 @@ class RowWriter {
   std::string& text_;
 };
 
-constexpr const char* kColumns[] = {
-    "kind",   "name",        "lane",   "queue",    "in_order", "status", "bytes", "wire_bytes", "buffers", "depends_on",
-    "source", "destination", "queued", "received", "submit",   "start",  "end",   "arrived",    "profiled"};
+constexpr const char* kColumns[] = {"kind",   "name",        "lane",       "queue",    "in_order",
+                                    "status", "bytes",       "wire_bytes", "buffers",  "depends_on",
+                                    "source", "destination", "queued",     "received", "submit",
+                                    "start",  "end",         "arrived",    "profiled", "transport"};
 
 std::int64_t lane_number(std::uint32_t lane) { return lane == TraceRecord::kClient ? -1 : std::int64_t{lane}; }
 
@@ -80,6 +81,8 @@ void write_record(RowWriter& row, const Trace& trace, const TraceRecord& record,
     time(time_ns);
   }
   row.value(timed.is_profiled ? 1 : 0);
+  const std::string_view transport = name_of(record.transport());
+  transport.empty() ? row.nothing() : row.value(std::string(transport));
   row.end();
 }
 

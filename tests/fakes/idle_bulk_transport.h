@@ -11,6 +11,7 @@ class IdleBulkTransport : public BulkTransport {
   bool keeps_borrowed() const override { return true; }
   std::uint64_t bytes_sent() const override { return 0; }
   std::uint64_t completed() const override { return 0; }
+  TransportKind sent_by() const override { return TransportKind::kTcp; }
   void reclaim(std::uint64_t) override {}
   bool receive_header(BulkHeader&) override { return false; }
   bool receive(const BulkDestination&) override { return false; }
@@ -20,6 +21,7 @@ class IdleBulkTransport : public BulkTransport {
   void report_received() override {}
   int wait_handle() const override { return -1; }
   std::uint64_t bytes_received() const override { return 0; }
+  TransportKind received_by() const override { return TransportKind::kTcp; }
   void shutdown() override {}
   bool vanished() const override { return false; }
   std::size_t streams() const override { return 1; }

@@ -85,7 +85,7 @@ void write_reports(const std::filesystem::path& corpus) {
       .add(KernelOutput{as_bytes("printed")})
       .add(Clock{14, 0, 1000})
       .add(CommandBufferState{15, 1})
-      .add(CommandTraced{16, 0, 1, 1, 2, 3, 4, 5})
+      .add(CommandTraced{16, 0, 1, 1, 2, 3, 4, 5, 1})
       .add(PeerState{1, 2, 0, "why"})
       .add(ServerReceived{StreamKind::kBulk, 0, 17})
       .add(SignalUndelivered{1, 2, 0})

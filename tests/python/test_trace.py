@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 PIPELINE = """
 import json, math, os, signal, threading, time
 import numpy as np
@@ -254,3 +256,35 @@ assert len(servers) == 2 and len(of_class("cluster")) == 2, drawn
 assert all(any(server in text for text in of_class("cluster")) for server in servers), drawn
 """
     )
+
+
+CARRIED = """
+import numpy as np, pyopencl as cl, remotecl
+servers = [remotecl.Server(tls=SECURE, isolate=SECURE) for _ in range(2)]
+context = remotecl.connect(*(f"{s.address}?pin={s.pin}" if SECURE else s.address for s in servers)).context()
+first, second = (cl.CommandQueue(context, device) for device in (context.devices[0], context.devices[-1]))
+values = np.ones(1 << 20, np.uint8)
+buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, values.nbytes)
+with remotecl.trace() as t:
+    cl.enqueue_copy(first, buffer, values)
+    cl.enqueue_migrate_mem_objects(second, [buffer]).wait()
+    cl.enqueue_copy(second, values, buffer)
+    cl.enqueue_copy(second, values[:4], buffer)
+assert [record.transport for record in t if record.bytes == values.nbytes] == ["TRANSPORT"] * 3, t.records
+assert t.records[-1].transport is None, "it came with the answer"
+t.save("FILE")
+"""
+
+
+@pytest.mark.parametrize(
+    ("memory", "is_secure", "transport"), [("on", False, "shm"), ("off", False, "tcp"), ("off", True, "tls")]
+)
+def test_bulk_transfers_say_what_carried_them(run_program, tmp_path, memory, is_secure, transport):
+    file = tmp_path / "trace.json"
+    words = {"SECURE": repr(is_secure), "TRANSPORT": transport, "FILE": str(file)}
+    program = CARRIED
+    for name, word in words.items():
+        program = program.replace(name, word)
+    run_program(program, REMOTECL_SHARED_MEMORY=memory)
+    slices = [event["args"] for event in json.loads(file.read_text())["traceEvents"] if event["ph"] == "X"]
+    assert [arguments["transport"] for arguments in slices if "transport" in arguments] == [transport] * 3

@@ -66,6 +66,7 @@ StreamCarrier upgrade_bulk(std::unique_ptr<Connection> first, const Address& pee
   const Connection* const stream = first.get();
   if ((end.features & kFeatureSharedMemory) != 0) first = share_memory(std::move(first), peer, end);
   carrier.rdma_state = state_without_rdma(end, first.get() != stream);
+  carrier.kind = first->kind();
   if (first.get() != stream) {
     carrier.memory = static_cast<SharedMemoryConnection*>(first.get());
     carrier.connection = std::move(first);
@@ -92,8 +93,8 @@ BulkLine open_bulk(StreamCarrier carrier, BulkRecovery recovery) {
     carrier.connection = std::move(made);
   }
   const CompressionMode compression = carrier.may_compress ? compression_mode() : CompressionMode::kOff;
-  line.transport =
-      std::make_unique<StreamBulkTransport>(std::move(carrier.connection), std::move(carrier.rdma_state), compression);
+  line.transport = std::make_unique<StreamBulkTransport>(std::move(carrier.connection), std::move(carrier.rdma_state),
+                                                         compression, carrier.kind);
   if (carrier.rdma != nullptr) {
     line.transport = std::make_unique<RdmaBulkTransport>(std::move(line.transport), std::move(carrier.rdma),
                                                          std::move(carrier.connector));

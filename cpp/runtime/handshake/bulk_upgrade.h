@@ -26,6 +26,7 @@ struct StreamCarrier {
   std::shared_ptr<RdmaSlot> rdma{};            // null: no RDMA beside the connection
   std::shared_ptr<RdmaConnector> connector{};  // makes its channels, on the side that connected; to be started
   RdmaState rdma_state{};                      // why there is none
+  TransportKind kind = TransportKind::kTcp;    // of `connection`
   bool may_compress = false;                   // both sides know how, and the bytes go through the connection
 };
 

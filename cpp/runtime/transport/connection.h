@@ -11,6 +11,7 @@
 
 #include "runtime/base/bytes.h"
 #include "runtime/crypto/key_pin.h"
+#include "runtime/transport/transport_kind.h"
 
 namespace remotecl {
 
@@ -76,6 +77,8 @@ class Connection {
   virtual std::size_t streams() const { return 1; }
   // The certificate that the other side has shown in a TLS handshake, or null.
   virtual const PeerCertificate* peer_certificate() const { return nullptr; }
+  // What carries its bytes. Not forwarded by connections over others.
+  virtual TransportKind kind() const { return TransportKind::kTcp; }
   // After the end: returns true if the other machine has been silent for a while.
   virtual bool vanished() const { return false; }
 

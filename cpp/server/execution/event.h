@@ -6,6 +6,7 @@
 
 #include "runtime/base/ref_counted.h"
 #include "runtime/protocol/messages.h"
+#include "runtime/transport/transport_kind.h"
 #include "server/completion/native.h"
 #include "server/execution/event_sink.h"
 
@@ -51,6 +52,7 @@ class Event final : public RefCounted {
     std::uint64_t number = 0;
     std::uint64_t received_ns = 0;
     std::uint64_t submitted_ns = 0;
+    TransportKind transport = TransportKind::kNone;  // of a transfer: set before it ends
   } trace;
   EventId issued = 0;       // kHeld: the graph's event that ends when the state changes
   Native<cl_event> native;  // kept after the end

@@ -39,7 +39,15 @@ void EventReporter::end(const Event& event, std::int32_t status, cl_event first,
 void EventReporter::trace(const Event& event, std::int32_t status) {
   const Event::Trace& traced = event.trace;
   const std::uint64_t now = host_time_ns();
-  CommandTraced report{traced.number, status, 0, traced.received_ns, traced.submitted_ns, now, 0, 0};
+  CommandTraced report{traced.number,
+                       status,
+                       0,
+                       traced.received_ns,
+                       traced.submitted_ns,
+                       now,
+                       0,
+                       0,
+                       static_cast<std::uint32_t>(traced.transport)};
   if (report.received_ns == 0) report.received_ns = now;  // the command was refused
   if (event.profiled && status >= 0 && event.native) {
     const auto read = [](cl_event native, cl_profiling_info name, std::uint64_t& time_ns) {

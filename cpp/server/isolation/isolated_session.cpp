@@ -71,20 +71,21 @@ bool IsolatedSession::begin(IncomingConnection& incoming, const BeginMessage& me
   return true;
 }
 
-bool IsolatedSession::send_further(IncomingConnection& incoming, int descriptor) {
-  return process_->channel().send(PacketType::kFurther, ConnectionFields::of(incoming), {descriptor});
+bool IsolatedSession::send_further(const ConnectionFields& connection, int descriptor) {
+  return process_->channel().send(PacketType::kFurther, connection, {descriptor});
 }
 
 bool IsolatedSession::pass_on(IncomingConnection& incoming) {
+  const ConnectionFields fields = ConnectionFields::of(incoming);
   if (is_socket(*incoming.connection)) {
-    if (!send_further(incoming, incoming.connection->wait_handle())) return false;
+    if (!send_further(fields, incoming.connection->wait_handle())) return false;
     incoming.place.leave();
     incoming.connection.reset();
     return true;
   }
   incoming.place.leave();  // the process bounds its pending handshakes itself
   TlsRelay relay(std::move(incoming.connection));
-  if (!send_further(incoming, relay.take_end().get()) || !enter(relay)) {
+  if (!send_further(fields, relay.take_end().get()) || !enter(relay)) {
     incoming.connection = relay.give_back();
     return false;
   }

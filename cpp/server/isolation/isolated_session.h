@@ -81,7 +81,7 @@ class IsolatedSession {
     std::uint64_t checksum;
   };
 
-  bool send_further(IncomingConnection& incoming, int descriptor);
+  bool send_further(const ConnectionFields& connection, int descriptor);
   void take(SessionChannel::Packet& packet) EXCLUDES(mutex_);
   void take_report(const SessionChannel::Packet& packet) EXCLUDES(mutex_);
   std::unique_ptr<StreamConnection> connect(const Address& to, std::chrono::milliseconds timeout) const;

@@ -33,7 +33,8 @@ std::vector<Descriptor> take_descriptors(msghdr& message) {
 
 ConnectionFields ConnectionFields::of(const IncomingConnection& incoming) {
   const auto deadline = std::chrono::duration_cast<std::chrono::nanoseconds>(incoming.deadline.time_since_epoch());
-  return {incoming.hello, static_cast<std::uint64_t>(deadline.count()), incoming.from.host, incoming.from.port};
+  return {incoming.hello, static_cast<std::uint64_t>(deadline.count()), incoming.from.host, incoming.from.port,
+          incoming.connection->kind()};
 }
 
 LimitFields LimitFields::of(const Limits& limits) {

@@ -46,7 +46,8 @@ struct ConnectionFields {
   std::uint64_t deadline_ns;  // of the steady clock, which both processes share
   std::string_view host;
   std::uint16_t port;
-  REMOTECL_FIELDS(hello, deadline_ns, host, port)
+  TransportKind kind;
+  REMOTECL_FIELDS(hello, deadline_ns, host, port, kind)
 
   static ConnectionFields of(const IncomingConnection& incoming);
   Deadline deadline() const { return Deadline(std::chrono::nanoseconds(deadline_ns)); }

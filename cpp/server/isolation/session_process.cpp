@@ -86,7 +86,7 @@ class SessionProcess {
 
   // Returns nothing if too many connections are in their handshake.
   std::optional<IncomingConnection> incoming(const ConnectionFields& message, Descriptor& socket) {
-    auto connection = tcp::adopt(socket.release());
+    auto connection = tcp::adopt(socket.release(), message.kind);
     auto place = pending_handshakes_.enter(*connection, message.from());
     if (!place) return std::nullopt;
     return IncomingConnection{std::move(connection), std::move(*place), message.deadline(), message.from(),

@@ -55,6 +55,7 @@ bool BulkReceiver::pull(Ref<IncomingTransfer> transfer) {
     if (!is_new && (expected.pushed == 0 || expected.transfer)) return false;
     if (expected.early != nullptr) {
       early = std::move(expected.early);
+      transfer->set_transport(expected.early_by);
       forget(at);
     } else {
       expected.transfer = transfer;
@@ -166,11 +167,14 @@ bool BulkReceiver::receive_early(BulkTransport& transport, const BulkHeader& hea
     transfer = at->second.transfer;
     if (!transfer && !at->second.dropped) {
       at->second.early = std::move(bytes);
+      at->second.early_by = transport.received_by();
       return true;
     }
     forget(at);
   }
-  if (transfer) table_.finish_with(std::move(transfer), std::move(bytes));
+  if (!transfer) return true;
+  transfer->set_transport(transport.received_by());
+  table_.finish_with(std::move(transfer), std::move(bytes));
   return true;
 }
 
@@ -210,6 +214,7 @@ bool BulkReceiver::receive_chunk(BulkTransport& transport, const BulkHeader& hea
   if (!receive_bytes(transport, header.size, transfer, staging)) return false;
   if (transfer.left() != 0) return true;
   transfers_.fetch_add(1, std::memory_order_relaxed);
+  transfer.set_transport(transport.received_by());
   finish(transfer);
   transport.report_received();  // after finish(), because it costs a system call and the command should end first
   return true;
@@ -262,6 +267,7 @@ bool BulkSender::send(Ref<OutgoingTransfer> transfer, BulkTransport& transport, 
   bool is_sent = transfer->send(transport, staging, between);
   if (is_sent) {
     transport.reclaim(transport.bytes_sent());
+    transfer->set_transport(transport.sent_by());
     // Some bytes may already have been sent.
     is_sent = transfer->error() == CL_SUCCESS || transport.send_failure(transfer->id(), transfer->error());
   }

@@ -63,6 +63,7 @@ class BulkReceiver {
     std::uint64_t pushed = 0;        // size of a pushed write; 0: pulled
     bool dropped = false;            // the bytes are no longer needed
     std::shared_ptr<std::byte[]> early;
+    TransportKind early_by = TransportKind::kNone;
   };
 
   Ref<IncomingTransfer> begin(const BulkHeader& header) EXCLUDES(mutex_);

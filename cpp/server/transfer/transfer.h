@@ -44,6 +44,9 @@ class Transfer : public RefCounted {
   // Call it once, if the transfer as a whole has failed.
   void set_error(cl_int error) { error_ = error; }
   cl_int error() const { return error_; }
+  // What has carried its bytes; kNone: no bulk connection.
+  void set_transport(TransportKind transport) { transport_ = transport; }
+  TransportKind transport() const { return transport_; }
 
  protected:
   // Registers memory whose bytes the transport moves, until the transfer is destroyed.
@@ -60,6 +63,7 @@ class Transfer : public RefCounted {
   const std::uint64_t size_;
   Native<cl_event> first_;
   cl_int error_ = CL_SUCCESS;
+  TransportKind transport_ = TransportKind::kNone;
   std::unique_ptr<MemoryRegistration> registration_;
 };
 

@@ -14,6 +14,7 @@ void TransferTable::end(Transfer& transfer) {
   cl_int error = transfer.error();
   if (error == CL_SUCCESS) error = transfer.finish(native);
   transfer.ended(error);
+  if (transfer.event() != nullptr) transfer.event()->trace.transport = transfer.transport();
   progress_.erase(transfer.id());
   if (error != CL_SUCCESS) {
     issuer_.fail(transfer.queue(), transfer.event(), error, transfer.id());

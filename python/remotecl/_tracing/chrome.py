@@ -86,6 +86,8 @@ def _slice(tracks: _Tracks, record: TraceRecord) -> dict[str, Any]:
         arguments["wire_bytes"] = record.wire_bytes
     if record.source is not None:
         arguments.update(source=record.source, destination=record.destination)
+    if record.transport is not None:
+        arguments["transport"] = record.transport
     return {
         "ph": "X",
         "name": record.name,

@@ -67,6 +67,8 @@ class TraceRecord:
         end: when it ended; if not `profiled`, when its server noticed.
         arrived: when all bytes of a read had arrived in this process.
         profiled: whether the device reported start and end, as it does for queues with profiling enabled.
+        transport: what carried its bytes between two processes: ``"rdma"``, ``"tcp"``, ``"tls"`` or ``"shm"`` (memory that
+            both share); None for up to 64 KiB, which go with the commands, and for what stays within a server.
 
     Example::
 
@@ -95,6 +97,7 @@ class TraceRecord:
     end: float
     arrived: float
     profiled: bool
+    transport: str | None = None
 
     @property
     def lane(self) -> str:
@@ -152,6 +155,7 @@ def _record(number: int, row: dict[str, Any], devices: Sequence[TraceDevice]) ->
         source=_place(row["source"], devices),
         destination=_place(row["destination"], devices),
         profiled=bool(row["profiled"]),
+        transport=row["transport"],
         **times,
     )
 

@@ -1,5 +1,6 @@
 // Traces through the public header, on two servers.
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include "icd/fixture.h"
@@ -99,6 +100,11 @@ TEST_F(TraceTest, TwoServerPipelineIsInOrder) {
   }
   EXPECT_EQ(reads[0]["destination"], -1);
   EXPECT_LE(reads[0]["start"], reads[0]["arrived"]);
+  const std::set<std::string> kinds = {"tcp", "tls", "shm", "rdma"};
+  for (const json& moved : {upload, push, reads[0]}) {
+    EXPECT_TRUE(moved["transport"].is_string() && kinds.contains(moved["transport"])) << moved;
+  }
+  EXPECT_TRUE(kernels[0]["transport"].is_null());
   // Producer, transfer, consumer: each ends before the next one starts, and says so.
   EXPECT_LE(upload["end"], kernels[0]["start"]);
   EXPECT_LE(kernels[0]["end"], push["start"]);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/protocol/messages.h"
+#include "runtime/transport/transport_kind.h"
 
 namespace remotecl {
 
@@ -32,6 +33,7 @@ struct TraceRecord {
     std::uint64_t received = 0, submitted = 0, ended = 0, start = 0, end = 0;
     bool reported = false;
     bool has_profile = false;
+    TransportKind transport = TransportKind::kNone;  // of its bulk data
   };
 
   void waits_for(EventId event) { waits.push_back({0, event}); }
@@ -45,6 +47,11 @@ struct TraceRecord {
     from = source;
     to = destination;
     is_move = true;
+  }
+
+  // What has carried its bulk data: as the receiving server says, if two take part.
+  TransportKind transport() const {
+    return times.transport == TransportKind::kNone && sending != nullptr ? sending->transport : times.transport;
   }
 
   // Allocates from chunks that belong to the thread, so that a record costs little more than filling it in.

@@ -10,8 +10,10 @@ namespace remotecl {
 namespace {
 
 TraceRecord::Times times_of(const CommandTraced& report) {
-  return {report.received_ns,     report.submitted_ns, report.ended_ns, report.start_ns, report.end_ns, true,
-          report.has_profile != 0};
+  return {report.received_ns,      report.submitted_ns,
+          report.ended_ns,         report.start_ns,
+          report.end_ns,           true,
+          report.has_profile != 0, static_cast<TransportKind>(report.transport)};
 }
 
 }  // namespace

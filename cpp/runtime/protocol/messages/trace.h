@@ -21,7 +21,8 @@ struct CommandTraced {
   std::uint64_t ended_ns;      // when the server noticed
   std::uint64_t start_ns;      // these two are in the device's clock, as profiles are
   std::uint64_t end_ns;
-  REMOTECL_FIELDS(number, status, has_profile, received_ns, submitted_ns, ended_ns, start_ns, end_ns)
+  std::uint32_t transport;  // what carried its bulk data: a TransportKind
+  REMOTECL_FIELDS(number, status, has_profile, received_ns, submitted_ns, ended_ns, start_ns, end_ns, transport)
 };
 
 }  // namespace remotecl

@@ -9,6 +9,7 @@
 #include "runtime/protocol/compression_counts.h"
 #include "runtime/protocol/frames.h"
 #include "runtime/transport/bulk/rdma_state.h"
+#include "runtime/transport/transport_kind.h"
 
 namespace remotecl {
 
@@ -86,6 +87,8 @@ class BulkTransport : public BulkInput {
   virtual void reclaim(std::uint64_t position) = 0;
   // The end of a transfer: waits for borrowed bytes whose completion the other side does not report.
   virtual void settle() {}
+  // What has carried the last bytes that were sent. For the sending thread.
+  virtual TransportKind sent_by() const = 0;
 
   // ---- Receiving, by one thread.
   // Names the destination of a transfer's bytes, on any thread, before the sender is asked to send. A
@@ -112,6 +115,8 @@ class BulkTransport : public BulkInput {
   // calls one of them.
   virtual int wait_handle() const = 0;
   virtual std::uint64_t bytes_received() const = 0;  // any thread
+  // What has carried the last chunk that was received. For the receiving thread.
+  virtual TransportKind received_by() const = 0;
   // What the network card has moved by itself, which bytes_sent() and bytes_received() leave out, or why it moves
   // nothing. Any thread.
   virtual RdmaState rdma() const { return {}; }

@@ -6,9 +6,10 @@
 namespace remotecl {
 
 StreamBulkTransport::StreamBulkTransport(std::shared_ptr<Connection> connection, RdmaState rdma,
-                                         CompressionMode compression)
+                                         CompressionMode compression, TransportKind kind)
     : connection_(std::move(connection)),
       rdma_(std::move(rdma)),
+      kind_(kind),
       packer_(compression != CompressionMode::kOff ? std::make_unique<ChunkPacker>(compression) : nullptr),
       unpacker_(compression != CompressionMode::kOff ? std::make_unique<ChunkUnpacker>() : nullptr) {}
 

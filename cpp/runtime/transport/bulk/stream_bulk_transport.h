@@ -13,9 +13,11 @@ namespace remotecl {
 // Sends headers and chunks one after the other as bytes of a connection.
 class StreamBulkTransport final : public BulkTransport {
  public:
-  // `rdma`: why there is none. `compression`: kOff where the other side does not know it.
+  // `rdma`: why there is none. `compression`: kOff where the other side does not know it. `kind`: what carries the
+  // connection.
   explicit StreamBulkTransport(std::shared_ptr<Connection> connection, RdmaState rdma = {},
-                               CompressionMode compression = CompressionMode::kOff);
+                               CompressionMode compression = CompressionMode::kOff,
+                               TransportKind kind = TransportKind::kTcp);
 
   bool send(const BulkHeader& header, const BulkSource& bytes, Use use) override;
   std::size_t chunk_size() const override;
@@ -23,6 +25,7 @@ class StreamBulkTransport final : public BulkTransport {
   std::uint64_t bytes_sent() const override { return connection_->bytes_sent(); }
   std::uint64_t completed() const override { return connection_->completed(); }
   void reclaim(std::uint64_t position) override { connection_->reclaim(position); }
+  TransportKind sent_by() const override { return kind_; }
 
   bool receive_header(BulkHeader& header) override;
   bool receive(const BulkDestination& to) override;
@@ -33,6 +36,7 @@ class StreamBulkTransport final : public BulkTransport {
   void report_received() override { connection_->report_received(); }
   int wait_handle() const override { return connection_->wait_handle(); }
   std::uint64_t bytes_received() const override { return connection_->bytes_received(); }
+  TransportKind received_by() const override { return kind_; }
   RdmaState rdma() const override { return rdma_; }
   CompressionCounts compression() const override;
 
@@ -51,6 +55,7 @@ class StreamBulkTransport final : public BulkTransport {
 
   const std::shared_ptr<Connection> connection_;
   const RdmaState rdma_;
+  const TransportKind kind_;
   // Null where nothing is compressed.
   const std::unique_ptr<ChunkPacker> packer_;
   const std::unique_ptr<ChunkUnpacker> unpacker_;

@@ -28,6 +28,7 @@ class RdmaBulkReceiver {
   void await_briefly();
   void report_received();
   int wait_handle() const;
+  TransportKind received_by() const { return place_ == Place::kChannel ? TransportKind::kRdma : stream_.received_by(); }
 
  private:
   // Where the bytes of the present chunk are.

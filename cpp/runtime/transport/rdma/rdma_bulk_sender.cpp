@@ -29,6 +29,7 @@ bool RdmaBulkSender::send(const BulkHeader& header, const BulkSource& bytes, Use
 
 bool RdmaBulkSender::send_by_stream(const BulkHeader& header, const BulkSource& bytes, Use use) {
   transfer_by_stream_ = header.transfer;
+  was_by_rdma_ = false;
   if (!stream_.send(header, bytes, use)) return false;
   if (use == Use::kBorrowed) borrowed_until_ = stream_.bytes_sent();
   return true;
@@ -39,6 +40,7 @@ bool RdmaBulkSender::send_by_rdma(const BulkHeader& header, const BulkSource& by
   if (undelivered_.empty()) held_back_ = stream_.bytes_sent();
   is_unsettled_ = true;
   transfer_by_rdma_ = header.transfer;
+  was_by_rdma_ = true;
   const BulkHeader announced{header.transfer, header.size, chunk_status(kRdmaChunk, in_use_.number)};
   slot_.note_system_call();
   if (!stream_.send(announced, {}, Use::kCopied)) return false;

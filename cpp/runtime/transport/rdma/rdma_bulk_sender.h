@@ -22,6 +22,7 @@ class RdmaBulkSender {
   std::uint64_t completed() const;
   void reclaim(std::uint64_t position);
   void settle();
+  TransportKind sent_by() const { return was_by_rdma_ ? TransportKind::kRdma : stream_.sent_by(); }
 
  private:
   static constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
@@ -49,6 +50,7 @@ class RdmaBulkSender {
   std::uint32_t next_number_ = 0;
   std::uint64_t transfer_by_rdma_ = 0;    // the last one
   std::uint64_t transfer_by_stream_ = 0;  // the last one; its receiver expects nothing of it by RDMA
+  bool was_by_rdma_ = false;              // the last chunk
   std::uint64_t borrowed_until_ = 0;      // position of the stream after what it has borrowed
   bool is_unsettled_ = false;
   std::atomic<std::uint64_t> held_back_{kNever};  // position of the first undelivered chunk

@@ -35,6 +35,7 @@ class RdmaBulkTransport final : public BulkTransport {
   std::uint64_t completed() const override { return sender_.completed(); }
   void reclaim(std::uint64_t position) override { sender_.reclaim(position); }
   void settle() override { sender_.settle(); }
+  TransportKind sent_by() const override { return sender_.sent_by(); }
 
   bool announce(std::uint64_t transfer, const BulkDestination& to) override;
   void withdraw(std::uint64_t transfer) override;
@@ -47,6 +48,7 @@ class RdmaBulkTransport final : public BulkTransport {
   void report_received() override { receiver_.report_received(); }
   int wait_handle() const override { return receiver_.wait_handle(); }
   std::uint64_t bytes_received() const override { return stream_->bytes_received(); }
+  TransportKind received_by() const override { return receiver_.received_by(); }
   RdmaState rdma() const override { return slot_->state(); }
 
   void shutdown() override;

@@ -25,6 +25,7 @@ class RdmaConnection final : public Connection {
   // What was written before arrives, unless that takes long.
   void shutdown() override;
   bool vanished() const override { return channel_->vanished(); }
+  TransportKind kind() const override { return TransportKind::kRdma; }
 
  private:
   const std::shared_ptr<RdmaChannel> channel_;

@@ -43,6 +43,7 @@ class SharedMemoryConnection final : public Connection {
   void set_read_timeout(std::chrono::milliseconds timeout) override { read_timeout_ = timeout; }
   void shutdown() override;
   bool vanished() const override { return doorbell_->vanished(); }
+  TransportKind kind() const override { return TransportKind::kSharedMemory; }
 
  private:
   using Clock = std::chrono::steady_clock;

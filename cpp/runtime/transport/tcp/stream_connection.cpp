@@ -16,7 +16,7 @@
 
 namespace remotecl {
 
-StreamConnection::StreamConnection(int descriptor) : descriptor_(descriptor) {
+StreamConnection::StreamConnection(int descriptor, TransportKind kind) : descriptor_(descriptor), kind_(kind) {
   timeval time{};
   time.tv_usec = std::chrono::duration_cast<std::chrono::microseconds>(kPaceEvery).count();
   ::setsockopt(descriptor_, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);

@@ -8,7 +8,8 @@ namespace remotecl {
 // A connection over a stream socket. Owns the descriptor.
 class StreamConnection final : public Connection {
  public:
-  explicit StreamConnection(int descriptor);
+  // `kind`: kTls if another process encrypts what goes through the socket.
+  explicit StreamConnection(int descriptor, TransportKind kind = TransportKind::kTcp);
   ~StreamConnection() override;
 
   using Connection::write;
@@ -19,6 +20,7 @@ class StreamConnection final : public Connection {
   int wait_handle() const override { return descriptor_; }
   void set_read_timeout(std::chrono::milliseconds timeout) override;
   void shutdown() override;
+  TransportKind kind() const override { return kind_; }
   bool vanished() const override { return vanished_.load(std::memory_order_relaxed); }
   Delivered delivered() const override;
   double paced_rate() const override { return paced_rate_.load(std::memory_order_relaxed); }
@@ -47,6 +49,7 @@ class StreamConnection final : public Connection {
   static constexpr std::size_t kBurstMin = 2800;
 
   const int descriptor_;
+  const TransportKind kind_;
   LinkPacer pacer_;  // used by the writing thread
   LinkPacer::Clock::time_point paced_{};
   std::atomic<double> paced_rate_{0};  // of pacer_

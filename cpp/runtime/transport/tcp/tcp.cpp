@@ -70,7 +70,7 @@ std::unique_ptr<StreamConnection> connect(const Address& address, std::chrono::m
   return adopt(socket.release());
 }
 
-std::unique_ptr<StreamConnection> adopt(int descriptor) {
+std::unique_ptr<StreamConnection> adopt(int descriptor, TransportKind kind) {
   // A program that has closed its standard streams may still write to their descriptors.
   if (descriptor <= STDERR_FILENO) {
     const int higher = ::fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -79,7 +79,7 @@ std::unique_ptr<StreamConnection> adopt(int descriptor) {
   const int on = 1;
   ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  return std::make_unique<StreamConnection>(descriptor);
+  return std::make_unique<StreamConnection>(descriptor, kind);
 }
 
 namespace {

@@ -22,7 +22,8 @@ void connect_through(Connector connector);
 bool connects_elsewhere();
 
 // Configures a connected or accepted socket (no delay, keep-alive) and wraps it. Takes the descriptor over.
-std::unique_ptr<StreamConnection> adopt(int descriptor);
+// `kind`: as StreamConnection.
+std::unique_ptr<StreamConnection> adopt(int descriptor, TransportKind kind = TransportKind::kTcp);
 
 // The numeric address of the peer of a socket connection.
 Address peer_address(const Connection& connection);

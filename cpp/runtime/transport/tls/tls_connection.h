@@ -56,6 +56,7 @@ class TlsConnection final : public Connection {
   void set_read_timeout(std::chrono::milliseconds timeout) override { read_timeout_ = timeout; }
   void shutdown() override { stream_->shutdown(); }
   bool vanished() const override { return stream_->vanished(); }
+  TransportKind kind() const override { return TransportKind::kTls; }
   Delivered delivered() const override { return stream_->delivered(); }
   double paced_rate() const override { return stream_->paced_rate(); }
   const PeerCertificate* peer_certificate() const override { return certificate_ ? &*certificate_ : nullptr; }

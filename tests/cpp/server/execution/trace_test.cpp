@@ -101,7 +101,35 @@ TEST_F(TraceTest, TransfersTell) {
   EXPECT_EQ(traced(1).status, CL_COMPLETE);
   const CommandTraced read = traced(2);
   EXPECT_EQ(read.status, CL_COMPLETE);
+  EXPECT_EQ(read.transport, 0u) << "the bytes came with the command";
   EXPECT_LE(read.submitted_ns, read.ended_ns);
+}
+
+// Pulled, pushed before its command can begin, and read.
+TEST_F(TraceTest, BulkTransfersSayWhatCarriedThem) {
+  constexpr std::size_t kSize = kPushMax;
+  const std::vector<std::byte> bytes(kSize, std::byte{3});
+  const ObjectId buffer = client_.make_buffer(kSize);
+  client_.bulk();
+  const TransferId pulled = client_.id(), pushed = client_.id(), read = client_.id();
+  const EventId user = client_.id();
+  client_.add(ExpectEvent{user});
+  client_.trace_next();
+  client_.send(EnqueueWrite{queue_, 0, buffer, 0, kSize, pulled, {}, {}});
+  client_.wait<PullTransfer>();
+  client_.send_bulk(pulled, bytes);
+  client_.trace_next();
+  client_.send(EnqueueWrite{queue_, 0, buffer, 0, kSize, pushed, {}, std::span(&user, 1), 1});
+  client_.push_bulk(pushed, bytes);
+  client_.send(SignalEvent{user, CL_COMPLETE});
+  client_.trace_next();
+  client_.add(EnqueueRead{queue_, 0, buffer, 0, kSize, read, {}});
+  client_.add(FlushTrace{});
+  client_.flush();
+  EXPECT_EQ(client_.receive_bulk(read, kSize), bytes);
+  for (const std::uint64_t number : {1, 2, 3}) {
+    EXPECT_EQ(traced(number).transport, static_cast<std::uint32_t>(TransportKind::kTcp)) << number;
+  }
 }
 
 TEST_F(TraceTest, TimesOfFewCommandsWaitForOtherMessages) {
