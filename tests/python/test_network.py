@@ -124,6 +124,37 @@ def test_an_interrupt_can_end_a_kernel(server):
     assert has_ended(server, 5)
 
 
+# Handles no signal.
+WAIT_IN_BLOCK = """
+with remotecl.Network(context, device) as network:
+    program.echo(queue, (64,), (64,), network.memory, address, scratch)
+    queue.flush()
+    print("ready", flush=True)
+    queue.finish()
+"""
+WAIT_WITHOUT_BLOCK = """
+network = remotecl.Network(context, device)
+program.echo(queue, (64,), (64,), network.memory, address, scratch)
+queue.flush()
+print("ready", flush=True)
+queue.finish()
+"""
+
+
+@pytest.mark.parametrize("source", [WAIT_IN_BLOCK, WAIT_WITHOUT_BLOCK], ids=["block", "no block"])
+def test_an_interrupt_ends_a_program_that_does_not_handle_it_and_its_kernel(server, source):
+    with started(source, server) as program:
+        assert program.stdout is not None
+        assert program.stdout.readline() == "ready\n"
+        program.send_signal(signal.SIGINT)
+        interrupted = time.monotonic()
+        _, errors = program.communicate(timeout=PROGRAM_TIMEOUT_S)
+        assert program.returncode == -signal.SIGINT, errors
+        assert errors.rstrip().endswith("KeyboardInterrupt"), errors
+        assert has_ended(server, 5)
+        assert time.monotonic() - interrupted < 5 * SLOWNESS  # about 1, where nothing else keeps the machine busy
+
+
 def test_a_killed_program_leaves_the_device_free(server):
     with started(WAIT, server) as program:
         assert program.stdout is not None
