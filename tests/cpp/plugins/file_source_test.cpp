@@ -58,6 +58,16 @@ TEST_F(FileSourceTest, APartHasRecordsAndBeginsAgain) {
   EXPECT_EQ(frames("?offset=2&bytes=3&records=2&loop=1", 4), (Frames{"23", "4", "23", "4"}));
 }
 
+TEST_F(FileSourceTest, AFileThatBecomesShorterFailsTheCall) {
+  StreamProgram program({"read:" + folder_});
+  std::string frame;
+  FrameInfo info;
+  EXPECT_EQ(program.read(digits("?records=4"), frame, info), 0) << program.why();
+  std::filesystem::resize_file(folder_ + "/digits", 6);
+  EXPECT_EQ(program.read(digits("?records=4"), frame, info), kGone);
+  EXPECT_EQ(program.why(), "the file has become shorter");
+}
+
 TEST_F(FileSourceTest, SizesAreThoseOfParts) {
   StreamProgram program({"read:" + folder_});
   const auto size_of = [&](const std::string& keys) {
