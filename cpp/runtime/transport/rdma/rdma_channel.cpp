@@ -77,7 +77,9 @@ MutableBytes RdmaChannel::receive_buffer(unsigned buffer) const {
   return buffers_.bytes().subspan(buffer * rdma::kBufferBytes, rdma::kBufferBytes);
 }
 
+// Not after the end: Soft-RoCE would not give the buffer back, which await_flush() waits for.
 bool RdmaChannel::post_receive(unsigned buffer) {
+  if (is_over()) return false;
   if (pair_.receive(buffer, receive_buffer(buffer), buffers_.registration())) return true;
   end("the queue pair takes no buffer");
   return false;

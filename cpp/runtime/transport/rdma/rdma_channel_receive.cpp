@@ -17,7 +17,7 @@ RdmaChannel::Arrival RdmaChannel::take(Arrivals& arrivals) {
   const Arrival arrival = arrivals.front();
   arrivals.pop();
   credits_.note_taken();
-  if (!is_over()) post_receive(arrival.buffer);
+  post_receive(arrival.buffer);
   return_credits();
   return arrival;
 }

@@ -39,6 +39,19 @@ TEST_F(RdmaLossTest, APeerThatIsKilledInTheMiddleOfATransferEndsTheChannel) {
   }
 }
 
+// Soft-RoCE does not give back buffers that are posted after the end.
+TEST_F(RdmaLossTest, AnEndBeforeMessagesWereLookedAtIsNotWaitedFor) {
+  RdmaPair pair;
+  Registered from(*pair.near, std::vector<std::byte>(4096)), to(*pair.far, std::vector<std::byte>(4096));
+  pair.near->announce(7, from.destination());  // a message that nobody at the other side looks at
+  std::this_thread::sleep_for(500ms);
+  const auto begun = std::chrono::steady_clock::now();
+  pair.far->shutdown();
+  pair.far->expect(1, to.bytes.size());
+  EXPECT_EQ(pair.far->try_receive(to.destination()), 0);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, 5s);
+}
+
 TEST_F(RdmaLossTest, AQueuePairInErrorEndsBothSides) {
   RdmaPair pair;
   Registered from(*pair.near, pattern(1u << 20, 1));
