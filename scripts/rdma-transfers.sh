@@ -10,9 +10,9 @@ export REMOTECL_SHARED_MEMORY=off
 servers=()
 trap 'for pid in "${servers[@]}"; do kill "$pid" 2>/dev/null || true; done' EXIT
 
-serve() {  # PORT RDMA [--isolate [WORDS OF THE FAKE DRIVER]]
+serve() {  # PORT RDMA [--isolate [WORDS OF THE FAKE DRIVER [LIMIT]]]
   OCL_ICD_VENDORS=$driver REMOTECL_FAKE_DRIVER=gpu=1,memory-mb=1024${4:-} "$build/bin/remotecl-server" --listen "$address:$1" --insecure "${3:---no-isolate}" --no-store \
-    --rdma "$2" --metrics "$(($1 + 1000))" --log-level info > "/run/server.$1" 2>&1 &
+    --rdma "$2" --metrics "$(($1 + 1000))" --log-level info ${5:+--limit "$5"} > "/run/server.$1" 2>&1 &
   servers+=($!)
   for _ in $(seq $((limit * 10))); do ! grep -q '^listening' "/run/server.$1" || return 0; sleep 0.1; done
   cat "/run/server.$1"
@@ -62,6 +62,8 @@ expect_rdma() {  # that the first server has moved bytes by RDMA with the client
   read -r _ _ moved _ _ _ copied _ calls _ < <(grep '^cost client' /run/transfers)
   expect_cost "the client" "$moved" "$copied" "$calls"
   grep 'bulk data with .* goes by RDMA: rxe0:1, ' /run/server.10990
+  # Those of kernels on several servers, too.
+  for with in 'the client' peer; do grep -h "messages with $with.* go by RDMA" /run/server.10990 /run/server.10991; done
   grep -q 'host memory: the driver has no cl_khr_external_memory_dma_buf' /run/server.10990
   grep -q 'host memory: the driver takes DMA-BUFs of others' /run/server.10991
 }
@@ -85,6 +87,10 @@ run auto $address:10990,$address:10992
 serve 10994 auto --isolate
 step "a session with a process of its own, and another server"
 run require $address:10990,$address:10994
+serve 10995 auto --no-isolate "" session.host-memory=24MiB
+step "a server that may lock less memory for a session than RDMA needs, and another server"
+run auto $address:10990,$address:10995
+grep 'there is no RDMA with .*: the session would hold more memory' /run/server.10995
 if REMOTECL_RDMA=require REMOTECL_SERVERS=$address:10992 OCL_ICD_VENDORS=$build/lib/libremotecl.so \
   "$build/bin/rdma-transfers" 1 1 > /run/refused 2>&1; then echo "require was not obeyed"; exit 1; fi
 cat /run/refused

@@ -33,7 +33,7 @@ std::unique_ptr<Connection> share_memory(std::unique_ptr<Connection> connection,
 
 // The accepting side says where it can be reached by RDMA. The connection goes on without waiting for that.
 void add_rdma(StreamCarrier& carrier, Connection& connection, const Address& peer, const BulkEnd& end) {
-  auto slot = std::make_shared<RdmaSlot>(end.rdma_report);
+  auto slot = std::make_shared<RdmaSlot>(end.rdma_report, end.rdma_hold);
   bool is_exchanged = false;
   if (end.side == BulkEnd::Side::kAccepts) {
     is_exchanged = connection.write(

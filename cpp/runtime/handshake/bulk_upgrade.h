@@ -48,6 +48,8 @@ struct BulkEnd {
   RdmaState rdma_wish = {};
   // As RdmaSlot::Report.
   std::function<void(const RdmaState&)> rdma_report = {};
+  // As RdmaSlot::Hold.
+  std::function<std::shared_ptr<const void>(std::uint64_t bytes)> rdma_hold = {};
   // Of the side that accepts; empty: the control stream stays on TCP.
   RdmaAcceptor::MoveControl move_control = {};
 };

@@ -125,8 +125,12 @@ void RdmaAcceptor::answer_bulk(RdmaRequest& request, const RdmaRequestWords& wor
   const std::shared_ptr<RdmaSlot> slot = stream.slot.lock();
   if (slot == nullptr || words.number <= slot->get().number) return;
   const auto answer = encode_frame<RdmaAnswerWords, kRdmaAnswerSize>(rdma_answer(stream.key, words));
+  auto held = slot->hold(RdmaChannel::kOwnBytes);
+  if (held == nullptr) return;
   try {
-    slot->put(request.accept(answer), words.number);
+    auto channel = request.accept(answer);
+    channel->keep(std::move(held));
+    slot->put(std::move(channel), words.number);
   } catch (const ConnectionError& error) {
     slot->fail(error.what());
     throw;
@@ -134,7 +138,10 @@ void RdmaAcceptor::answer_bulk(RdmaRequest& request, const RdmaRequestWords& wor
 }
 
 void RdmaAcceptor::answer_control(RdmaRequest& request, const RdmaRequestWords& words, const Stream& stream) {
-  if (stream.slot.expired() || !stream.move_control) return;
+  const std::shared_ptr<RdmaSlot> slot = stream.slot.lock();
+  if (slot == nullptr || !stream.move_control) return;
+  auto held = slot->hold(RdmaChannel::kOwnBytes);
+  if (held == nullptr) return;
   {
     const MutexLock lock(mutex_);
     const auto at = streams_.find(words.ticket);
@@ -143,7 +150,9 @@ void RdmaAcceptor::answer_control(RdmaRequest& request, const RdmaRequestWords& 
   }
   stream.move_control(words.received, [&](std::uint64_t received) {
     const RdmaAnswerWords answer = rdma_answer(stream.key, words, received);
-    return std::make_unique<RdmaConnection>(request.accept(encode_frame<RdmaAnswerWords, kRdmaAnswerSize>(answer)));
+    auto channel = request.accept(encode_frame<RdmaAnswerWords, kRdmaAnswerSize>(answer));
+    channel->keep(held);
+    return std::make_unique<RdmaConnection>(std::move(channel));
   });
 }
 

@@ -130,6 +130,8 @@ RdmaConnector::Dialed RdmaConnector::dial(RdmaPurpose purpose, std::uint64_t rec
 }
 
 RdmaConnector::Dialed RdmaConnector::dial(const Address& address, const RdmaRequestWords& words) {
+  auto held = slot_->hold(RdmaChannel::kOwnBytes);
+  if (held == nullptr) throw RdmaUnavailable(std::string(rdma_reason::kHostMemory));
   const auto hello = encode_frame<RdmaRequestWords, kRdmaRequestSize>(words);
   const auto time =
       words.purpose == RdmaPurpose::kControl ? kMoveTime / static_cast<int>(addresses_.size()) : kRdmaDialTime;
@@ -139,6 +141,7 @@ RdmaConnector::Dialed RdmaConnector::dial(const Address& address, const RdmaRequ
   if (!is_proved(key_, words, answer)) {
     throw ConnectionError(address.text() + " answers RDMA without knowing the stream's key");
   }
+  dialed.channel->keep(std::move(held));
   return {std::move(dialed.channel), answer};
 }
 

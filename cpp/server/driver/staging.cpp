@@ -10,7 +10,7 @@ StagingRing::StagingRing(Device& device, BulkTransport* transport, std::size_t s
     pageable_ = std::make_unique_for_overwrite<std::byte[]>(kSlots * slot_size_);
     at = pageable_.get();
   }
-  if (transport != nullptr) registration_ = transport->register_memory({at, kSlots * slot_size_});
+  if (transport != nullptr) registration_ = transport->register_staging({at, kSlots * slot_size_});
   for (Slot& slot : slots_) {
     slot.data = at;
     at += slot_size_;

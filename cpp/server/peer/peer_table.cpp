@@ -174,7 +174,8 @@ StreamCarrier PeerTable::open(const Attempt& attempt, const Address& number, Rol
       upgrade_bulk(std::move(connection), number,
                    {BulkEnd::Side::kConnects, welcome.features & features, context_.recovery.window(), join,
                     rdma_key(attempt.invitation, role, features, welcome.features), nullptr, may_dial, rdma,
-                    log_rdma(context_.strand.id(), "peer " + std::to_string(attempt.peer))});
+                    log_rdma(context_.strand.id(), "peer " + std::to_string(attempt.peer)),
+                    hold_locked(context_.transfers.counters())});
   carrier.connection = limit_rate(std::move(carrier.connection), context_.grant.rate_limits());
   return carrier;
 }

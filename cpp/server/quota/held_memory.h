@@ -74,6 +74,14 @@ class HeldMemory {
   std::uint64_t size_ = 0;
 };
 
+// Counts memory that bulk transports lock for the session: RdmaSlot::Hold. Any thread.
+inline auto hold_locked(const Ref<SessionCounters>& counters) {
+  return [counters](std::uint64_t size) -> std::shared_ptr<const void> {
+    auto held = std::make_shared<HeldMemory>(counters, HeldMemory::For::kCommand);
+    return held->try_resize(size) ? held : nullptr;
+  };
+}
+
 // Counts the memory of a reply that comes later, until the result is destroyed. Throws HeldTooMuch. Any
 // thread.
 inline std::shared_ptr<const HeldMemory> hold_answer(const Ref<SessionCounters>& counters) {

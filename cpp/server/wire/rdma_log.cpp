@@ -13,6 +13,8 @@ std::function<void(const RdmaState&)> log_rdma(std::uint64_t session, std::strin
       log_info("bulk data with {} goes by RDMA: {}, {} to {}", with, state.port, state.address, state.peer_address);
     } else if (state.kind == RdmaState::Kind::kLost) {
       log_warning("RDMA with {} is lost, and TCP carries bulk data: {}", with, state.reason);
+    } else if (state.kind == RdmaState::Kind::kUnavailable) {
+      log_warning("there is no RDMA with {}, and TCP carries bulk data: {}", with, state.reason);
     }
   };
 }

@@ -53,6 +53,8 @@ class BulkInput {
 
   // Call it where the memory is made. Null if there is nothing to arrange.
   virtual std::unique_ptr<MemoryRegistration> register_memory(MutableBytes /*memory*/) { return nullptr; }
+  // The same for memory that all bytes pass through, and that counts as the session's while the transport locks it.
+  virtual std::unique_ptr<MemoryRegistration> register_staging(MutableBytes memory) { return register_memory(memory); }
   // Waits until the next bytes have arrived and fill `to`. Returns false at the end.
   virtual bool receive(const BulkDestination& to) = 0;
   // The number of connections among which the bytes are divided; each needs pieces that are worth a wake-up.

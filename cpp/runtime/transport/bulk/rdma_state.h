@@ -62,6 +62,8 @@ inline constexpr std::string_view kNotOffered =
     "the other side offers none: its machine has no device with an active port at that address (remotecl doctor there "
     "names what is missing), RDMA is off there (--rdma off, REMOTECL_RDMA=off), it was started with --isolate and "
     "without --rdma auto, or it limits the rate (--limits)";
+inline constexpr std::string_view kHostMemory =
+    "the session would hold more memory for it than the limit host-memory allows (--limits)";
 inline constexpr std::string_view kReplaced = "the other side has lost it";
 // Precedes what is missing, where an error says that a machine has no RDMA.
 inline constexpr std::string_view kMissing = "RDMA is not available, TCP is used: ";

@@ -9,6 +9,10 @@ std::unique_ptr<MemoryRegistration> RdmaBulkTransport::register_memory(MutableBy
   return std::make_unique<RdmaRegistration>(memory);
 }
 
+std::unique_ptr<MemoryRegistration> RdmaBulkTransport::register_staging(MutableBytes memory) {
+  return std::make_unique<RdmaRegistration>(memory, slot_);
+}
+
 bool RdmaBulkTransport::announce(std::uint64_t transfer, const BulkDestination& to) {
   const std::shared_ptr<RdmaChannel> channel = slot_->get().channel;
   return channel != nullptr && channel->announce(transfer, {to.bytes, RdmaRegistration::of(to.registration, channel)});

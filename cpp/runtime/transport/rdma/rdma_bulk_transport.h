@@ -24,6 +24,7 @@ class RdmaBulkTransport final : public BulkTransport {
   ~RdmaBulkTransport() override { slot_->end(); }
 
   std::unique_ptr<MemoryRegistration> register_memory(MutableBytes memory) override;
+  std::unique_ptr<MemoryRegistration> register_staging(MutableBytes memory) override;
 
   bool send(const BulkHeader& header, const BulkSource& bytes, Use use) override {
     return sender_.send(header, bytes, use);

@@ -43,7 +43,11 @@ class RdmaChannel {
  public:
   static constexpr std::size_t kPieceBytes = 4u << 20;      // of one write
   static constexpr std::size_t kStagingBytes = 256u << 10;  // of a piece that is copied
-  static constexpr std::uint64_t kUnderWayMax = 8u << 20;   // bytes sent and not completed
+  static constexpr std::size_t kStagedPieces = 4;           // of those that are sent
+  // What a channel locks at most, besides what is registered with it.
+  static constexpr std::size_t kOwnBytes =
+      (QueuePair::kReceives + QueuePair::kSends) * rdma::kBufferBytes + (kStagedPieces + 1) * kStagingBytes;
+  static constexpr std::uint64_t kUnderWayMax = 8u << 20;  // bytes sent and not completed
   static constexpr auto kForever = std::chrono::milliseconds(std::numeric_limits<std::int32_t>::max());
 
   enum class Use { kCopied, kBorrowed };
@@ -58,6 +62,8 @@ class RdmaChannel {
   // ConnectionError.
   std::unique_ptr<RegisteredMemory> register_memory(MutableBytes memory) const;
   const CmId& id() const { return *domain_->id(); }
+  // Keeps what counts kOwnBytes as long as the channel locks them. Once, before anyone else knows the channel.
+  void keep(std::shared_ptr<const void> held) { held_ = std::move(held); }
 
   // ---- The stream of bytes.
   // Writes everything; blocks while the peer has no free buffer. Returns false at the end.
@@ -166,7 +172,7 @@ class RdmaChannel {
     rdma::SkipMessage skip{};
     std::array<std::uint64_t, QueuePair::kSends> positions{};  // of bytes_sent() after each request
     std::unique_ptr<OwnMemory> staging;                        // pieces, used in turn
-    std::array<std::uint64_t, 4> staged{};                     // the request that reads each
+    std::array<std::uint64_t, kStagedPieces> staged{};         // the request that reads each
     std::size_t next_staged = 0;
     WaitPolicy spin;
   };
@@ -242,6 +248,7 @@ class RdmaChannel {
     return is_closing() ? Completions::kAll : Completions::kArrivals;
   }
 
+  std::shared_ptr<const void> held_;
   const std::shared_ptr<const ProtectionDomain> domain_;
   const OwnMemory buffers_;  // of messages: those to receive, those to send
   Counters counted_;

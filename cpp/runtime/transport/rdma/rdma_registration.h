@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "runtime/base/mutex.h"
-#include "runtime/transport/rdma/rdma_channel.h"
+#include "runtime/transport/rdma/rdma_slot.h"
 
 namespace remotecl {
 
@@ -11,14 +11,19 @@ namespace remotecl {
 // come and go. Any thread.
 class RdmaRegistration final : public MemoryRegistration {
  public:
-  explicit RdmaRegistration(MutableBytes memory) : memory_(memory) {}
+  // `counts_in`: where the memory counts from its first use on; null: nowhere.
+  explicit RdmaRegistration(MutableBytes memory, std::shared_ptr<RdmaSlot> counts_in = nullptr)
+      : memory_(memory), counts_in_(std::move(counts_in)) {}
 
-  // Null if the memory cannot be registered: then the channel copies. Valid until another channel is named.
+  // Null if the memory cannot be registered: then the channel copies. If it must not be, the channel has ended. Valid
+  // until another channel is named.
   const RegisteredMemory* with(const std::shared_ptr<RdmaChannel>& channel) const EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     if (channel_ == channel) return registered_.get();
     registered_.reset();
     channel_ = channel;
+    if (counts_in_ != nullptr && held_ == nullptr && (held_ = counts_in_->hold(memory_.size())) == nullptr)
+      return nullptr;
     try {
       registered_ = channel->register_memory(memory_);
     } catch (const ConnectionError&) {  // most likely the limit of locked memory
@@ -34,7 +39,9 @@ class RdmaRegistration final : public MemoryRegistration {
 
  private:
   const MutableBytes memory_;
+  const std::shared_ptr<RdmaSlot> counts_in_;
   mutable Mutex mutex_;
+  mutable std::shared_ptr<const void> held_ GUARDED_BY(mutex_);
   mutable std::shared_ptr<RdmaChannel> channel_ GUARDED_BY(mutex_);
   mutable std::unique_ptr<RegisteredMemory> registered_ GUARDED_BY(mutex_);
 };

@@ -29,7 +29,7 @@ bool RdmaSlot::put(std::shared_ptr<RdmaChannel> channel, std::uint32_t number) {
   bool is_successor = false;
   {
     const MutexLock lock(mutex_);
-    if (is_over_ || number <= entry_.number) return false;
+    if (is_over_ || is_refused_ || number <= entry_.number) return false;
     is_successor = entry_.channel != nullptr;
     if (is_successor) note_loss();
     useless = leave_channel();
@@ -79,10 +79,36 @@ void RdmaSlot::give_up(std::uint32_t number) {
 // After a loss, that stays the state: the attempts that follow repeat it.
 void RdmaSlot::fail(const std::string& reason) {
   const MutexLock lock(mutex_);
-  if (past_.losses != 0 || entry_.channel != nullptr || is_over_) return;
+  if (past_.losses != 0 || entry_.channel != nullptr || is_over_ || is_refused_) return;
   const RdmaState unavailable = RdmaState::unavailable(reason);
   past_.kind = unavailable.kind;
   past_.reason = unavailable.reason;
+}
+
+std::shared_ptr<const void> RdmaSlot::hold(std::uint64_t bytes) {
+  if (!hold_) return {std::shared_ptr<const void>(), this};  // counts nothing
+  {
+    const MutexLock lock(mutex_);
+    if (is_refused_) return nullptr;
+  }
+  std::shared_ptr<const void> held = hold_(bytes);
+  if (held == nullptr) refuse();
+  return held;
+}
+
+// For good: the peer would otherwise make one channel after the other.
+void RdmaSlot::refuse() {
+  Entries useless;
+  RdmaState now;
+  {
+    const MutexLock lock(mutex_);
+    if (is_over_ || std::exchange(is_refused_, true)) return;
+    useless = leave_channel();
+    past_.kind = RdmaState::Kind::kUnavailable;
+    past_.reason = rdma_reason::kHostMemory;
+    now = present_state();
+  }
+  if (report_) report_(now);
 }
 
 void RdmaSlot::end() {

@@ -23,10 +23,15 @@ class RdmaSlot {
     std::shared_ptr<RdmaChannel> channel;  // null: there is none now
     std::uint32_t number = 0;
   };
-  // Called with the new state when a channel has come or was lost, on the thread that has noticed.
+  // Called with the new state when a channel has come or was lost, or there will be none because of hold(), on the
+  // thread that has noticed.
   using Report = std::function<void(const RdmaState&)>;
 
-  explicit RdmaSlot(Report report = {}) : report_(std::move(report)) {}
+  // Counts bytes of memory that is locked for the stream, as long as the result lives. Null if they would be too many.
+  using Hold = std::function<std::shared_ptr<const void>(std::uint64_t bytes)>;
+
+  // `hold`: empty: nothing bounds them.
+  explicit RdmaSlot(Report report = {}, Hold hold = {}) : report_(std::move(report)), hold_(std::move(hold)) {}
 
   Entry get() const EXCLUDES(mutex_);
   // Ends the former channel, whose number must have been lower. Returns false if it was not, or after end().
@@ -40,6 +45,9 @@ class RdmaSlot {
   void give_up(std::uint32_t number) EXCLUDES(mutex_);
   // A channel could not be made.
   void fail(const std::string& reason) EXCLUDES(mutex_);
+  // Call it before such memory is locked. After it has returned null, which ends the channel, there will be no more
+  // channels.
+  std::shared_ptr<const void> hold(std::uint64_t bytes) EXCLUDES(mutex_);
   // There will be no more channels.
   void end() EXCLUDES(mutex_);
   enum class Seen { kChannel, kNone, kEnd };
@@ -64,10 +72,12 @@ class RdmaSlot {
 
   [[nodiscard]] Entries leave_channel() REQUIRES(mutex_);
   [[nodiscard]] Entries forget(std::uint32_t below) REQUIRES(mutex_);
+  void refuse() EXCLUDES(mutex_);
   void note_loss() REQUIRES(mutex_);
   RdmaState present_state() const REQUIRES(mutex_);
 
   const Report report_;
+  const Hold hold_;
   Wakeup changed_;
   std::atomic<std::uint64_t> calls_beside_{0};
   mutable Mutex mutex_;
@@ -78,6 +88,7 @@ class RdmaSlot {
   RdmaState past_ GUARDED_BY(mutex_) = {RdmaState::Kind::kConnecting, {}, {}, {}, {}};
   bool was_in_vain_ GUARDED_BY(mutex_) = true;
   bool is_over_ GUARDED_BY(mutex_) = false;
+  bool is_refused_ GUARDED_BY(mutex_) = false;  // by hold_
 };
 
 }  // namespace remotecl

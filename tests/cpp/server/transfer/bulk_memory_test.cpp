@@ -30,6 +30,10 @@ class NotingTransport final : public IdleBulkTransport {
   std::unique_ptr<MemoryRegistration> register_memory(MutableBytes memory) override {
     return std::make_unique<Registration>(*this, memory);
   }
+  std::unique_ptr<MemoryRegistration> register_staging(MutableBytes memory) override {
+    ++staged;
+    return register_memory(memory);
+  }
   bool send(const BulkHeader& header, const BulkSource& bytes, Use use) override {
     EXPECT_EQ(use, Use::kBorrowed);
     sent.push_back({header, bytes});
@@ -47,6 +51,7 @@ class NotingTransport final : public IdleBulkTransport {
   std::size_t staging_piece() const override { return piece; }
 
   std::size_t piece = kStagingSlot;
+  std::size_t staged = 0;
   std::map<const MemoryRegistration*, MutableBytes> registered;
   std::vector<Announcement> announced;
   std::vector<BulkDestination> received;
@@ -80,6 +85,7 @@ class BulkMemoryTest : public ServerTest {
 TEST_F(BulkMemoryTest, StagingMemoryIsRegisteredOnceAndAsAWhole) {
   StagingRing& ring = staging_.ring(device());
   ASSERT_EQ(transport_.registered.size(), 1u);
+  EXPECT_EQ(transport_.staged, 1u);
   const auto [registration, memory] = *transport_.registered.begin();
   EXPECT_EQ(memory.size(), StagingRing::kSlots * ring.slot_size());
   for (std::size_t i = 0; i < StagingRing::kSlots; ++i) {
@@ -116,6 +122,7 @@ TEST_F(BulkMemoryTest, AWriteInPlaceAnnouncesWhereItsBytesGo) {
     ASSERT_EQ(transport_.received.size(), 2u);
     expect_within(transport_.received[1].bytes, transport_.received[1].registration, 2500);
     EXPECT_EQ(transport_.registered.size(), 1u);
+    EXPECT_EQ(transport_.staged, 0u) << "a buffer counts as memory of its device";
   }
   EXPECT_TRUE(transport_.registered.empty());
 }

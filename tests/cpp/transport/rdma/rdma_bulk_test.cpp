@@ -116,11 +116,46 @@ TEST_F(RdmaBulkTest, TheCardMovesTheBytes) {
   EXPECT_EQ(got, bytes);
   EXPECT_EQ(near->rdma().bytes_sent, bytes.size());
   EXPECT_EQ(far->rdma().bytes_received, bytes.size());
+  EXPECT_EQ(near->sent_by(), TransportKind::kRdma);
+  EXPECT_EQ(far->received_by(), TransportKind::kRdma);
   EXPECT_EQ(near->completed(), near->bytes_sent());
   EXPECT_LT(near->bytes_sent(), kChunks * 32);
   for (const auto& slot : {pair.near_slot, pair.far_slot}) {
     slot->drop(slot->get().channel);
     EXPECT_FALSE(slot->was_in_vain());
+  }
+}
+
+// At either side, in the middle of a transfer for the receiver.
+TEST_F(RdmaBulkTest, StagingThatMayNotBeLockedLeavesTheBytesToTheStream) {
+  for (const bool is_sender : {true, false}) {
+    RdmaBulkPair pair;
+    auto& slot = is_sender ? pair.near_slot : pair.far_slot;
+    slot = std::make_shared<RdmaSlot>(RdmaSlot::Report(), [](std::uint64_t) { return nullptr; });
+    pair.connect(1);
+    const auto [near, far] = pair.take();
+    auto bytes = pattern(kChunks * kChunk, 4);
+    std::vector<std::byte> got(bytes.size());
+    std::thread sender([&, &from = *near] {
+      const auto registration = from.register_staging(bytes);
+      const BulkSource source{bytes, registration.get()};
+      for (std::size_t at = 0; at < bytes.size(); at += kChunk) {
+        EXPECT_TRUE(from.send({1, kChunk, 0}, source.part(at, kChunk), Use::kBorrowed));
+      }
+      from.settle();
+    });
+    const auto registration = far->register_staging(got);
+    const BulkDestination to{got, registration.get()};
+    for (std::size_t at = 0; at < got.size(); at += kChunk) {
+      BulkHeader header{};
+      ASSERT_TRUE(far->receive_header(header));
+      ASSERT_TRUE(far->receive(to.part(at, kChunk)));
+    }
+    sender.join();
+    EXPECT_EQ(got, bytes);
+    EXPECT_EQ(near->sent_by(), TransportKind::kTcp);
+    EXPECT_EQ(far->received_by(), TransportKind::kTcp);
+    EXPECT_EQ(slot->state().kind, RdmaState::Kind::kUnavailable);
   }
 }
 

@@ -27,6 +27,38 @@ TEST(RdmaSlotStates, AnEndIsNoFailure) {
   EXPECT_EQ(slot.state().kind, Kind::kConnecting);
 }
 
+// Grants so many bytes, until they are given back.
+struct Bounded {
+  RdmaSlot::Hold hold() {
+    return [this](std::uint64_t bytes) -> std::shared_ptr<const void> {
+      if (bytes > left) return nullptr;
+      left -= bytes;
+      return std::shared_ptr<const void>(this, [this, bytes](const void*) { left += bytes; });
+    };
+  }
+  std::uint64_t left = 100;
+};
+
+TEST(RdmaSlotStates, MemoryThatMayNotBeLockedEndsRdmaForGood) {
+  std::vector<RdmaState> reports;
+  Bounded bounded;
+  RdmaSlot slot([&](const RdmaState& state) { reports.push_back(state); }, bounded.hold());
+  auto first = slot.hold(60);
+  EXPECT_NE(first, nullptr);
+  EXPECT_EQ(slot.hold(60), nullptr);
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_EQ(reports[0].kind, Kind::kUnavailable);
+  EXPECT_EQ(reports[0].reason, rdma_reason::kHostMemory);
+  first.reset();
+  EXPECT_EQ(bounded.left, 100u);
+  EXPECT_EQ(slot.hold(1), nullptr) << "the peer would make one channel after the other";
+  slot.fail("something else");
+  EXPECT_EQ(slot.state().reason, rdma_reason::kHostMemory);
+  EXPECT_EQ(reports.size(), 1u);
+}
+
+TEST(RdmaSlotStates, WithoutABoundAllMemoryMayBeLocked) { EXPECT_NE(RdmaSlot().hold(1ull << 40), nullptr); }
+
 class RdmaSlotTest : public RdmaTest {
  protected:
   std::vector<RdmaState> reports_;
@@ -69,6 +101,17 @@ TEST_F(RdmaSlotTest, AChannelThatIsReplacedWasLost) {
   EXPECT_EQ(reports_[1].reason, rdma_reason::kReplaced);
   EXPECT_EQ(reports_[2].kind, Kind::kInUse);
   EXPECT_EQ(reports_[2].losses, 1u);
+}
+
+TEST_F(RdmaSlotTest, AChannelEndsWithTheMemoryThatItMayLock) {
+  Bounded bounded;
+  RdmaSlot slot({}, bounded.hold());
+  RdmaPair pair, successor;
+  EXPECT_TRUE(slot.put(std::move(pair.near), 1));
+  EXPECT_EQ(slot.hold(101), nullptr);
+  EXPECT_EQ(slot.state().channels, 0u);
+  EXPECT_EQ(slot.state().losses, 0u);
+  EXPECT_FALSE(slot.put(std::move(successor.near), 2));
 }
 
 TEST_F(RdmaSlotTest, TheEndOfAStreamIsNoLoss) {
