@@ -54,6 +54,7 @@ ucx() {
 for ((round = 0; round < rounds; ++round)); do
   perftest
   remotecl rdma remotecl
+  remotecl messages messages
   remotecl tcp tcp
   rsockets
   ucx
