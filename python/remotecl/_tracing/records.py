@@ -67,8 +67,8 @@ class TraceRecord:
         end: when it ended; if not `profiled`, when its server noticed.
         arrived: when all bytes of a read had arrived in this process.
         profiled: whether the device reported start and end, as it does for queues with profiling enabled.
-        transport: what carried its bytes between two processes: ``"rdma"``, ``"tcp"``, ``"tls"`` or ``"shm"`` (memory that
-            both share); None for up to 64 KiB, which go with the commands, and for what stays within a server.
+        transport: what carried its bytes between two processes: ``"rdma"``, ``"tcp"``, ``"tls"`` or ``"shm"`` (shared
+            memory); None for up to 64 KiB, which go with the commands, and for what stays within a server.
 
     Example::
 
