@@ -58,7 +58,7 @@ from ._observe.status import DeviceStatus, LinkStatus, ServerStatus, SessionStat
 from ._observe.stores import StoreStatus
 from ._observe.traffic import Amount, Compressed, Flow, Traffic
 from ._schedule.automatic import auto
-from ._schedule.explanation import Explanation, explain
+from ._schedule.explanation import Explanation, KernelPart, explain
 from ._schedule.fallback import Adaptive, AdaptiveFrame, adaptive
 from ._schedule.python_policy import Candidate, PolicyTask
 from ._schedule.split import Slice, split
@@ -93,6 +93,7 @@ __all__ = [
     "EventNode",
     "Explanation",
     "Flow",
+    "KernelPart",
     "LaneList",
     "LaneSummary",
     "LinkList",

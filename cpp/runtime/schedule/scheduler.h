@@ -8,6 +8,7 @@
 
 #include "runtime/schedule/cluster.h"
 #include "runtime/schedule/device_queue.h"
+#include "runtime/schedule/divided_placement.h"
 #include "runtime/schedule/inputs.h"
 #include "runtime/schedule/kernel.h"
 #include "runtime/schedule/placement.h"
@@ -47,6 +48,13 @@ class Scheduler {
   }
 
   Placement place(const Task& task, Time now);
+  // The parts that the task could be divided into, by what is known of times; data is not looked at. Empty: it is too
+  // short, less than two devices have run it whole, or the policy does not divide.
+  std::vector<Part> parts(const Task& task, Time now);
+  // Places each part on the device that it names as its `only` one, if that pays: if the last one will have ended, and
+  // all that they write will be in one place, clearly before the task would end whole. Otherwise places nothing.
+  // `shares`: of parts().
+  DividedPlacement place_parts(const Task& task, std::span<const Task> parts, std::span<const double> shares, Time now);
   // Null if it has ended. Valid until the next call.
   const TaskInFlight* find(Ticket ticket) const { return in_flight_.find(ticket); }
   // The task has ended, by its device's clock at the end of `run`; `now` may be later.
@@ -69,7 +77,11 @@ class Scheduler {
   DeviceWords able(const Kernel& kernel, const Task& task);
   // See Situation::bytes.
   std::uint64_t bytes(const Task& task, DeviceWords able) const;
-  void begin(Placement& placement, const Task& task, const Situation& situation);
+  // What `choose` makes of the situation, which is not begun.
+  template <class Choose>
+  Placement decide(const Task& task, Time now, Choose&& choose);
+  Seconds gather(const DividedPlacement& division, std::span<const Task> parts) const;
+  void begin(Placement& placement, const Task& task);
   // Returns a copy of it, if there is such a task, and removes it.
   std::optional<TaskInFlight> take(Ticket ticket);
   void ended(const TaskInFlight& task, Seconds seconds, Time end);

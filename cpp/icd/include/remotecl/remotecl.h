@@ -260,7 +260,9 @@ REMOTECL_EXPORT char* remotecl_policy_device(unsigned device);
  * not one of the latest 4096. Devices: {"name", "server", "index"}
  * {"kernel", "device", "policy", "reason", "expected_s": until it ends, "waits_s": of these for earlier tasks,
  *  "transfer_s", "bytes": to bring there, "runs_s", "measured": false if that is a prediction, "score": what the policy
- *  compares, "runner_up": device or null, "runner_up_score", "text": the same for people} */
+ *  compares, "runner_up": device or null, "runner_up_score", "parts": [{"device", "share": of the range, "transfer_s",
+ *  "bytes", "runs_s"}] of a kernel that was divided, whose other figures are those of the largest part; "gather_s": to
+ *  bring what the parts write to one place, which happens when something needs it, "text": the same for people} */
 REMOTECL_EXPORT char* remotecl_explain_event(cl_event event);
 
 REMOTECL_EXPORT void remotecl_free(char* text);

@@ -8,19 +8,6 @@
 namespace remotecl {
 namespace {
 
-// A marker or barrier whose message is not submitted yet, because the caller holds a lock. Null if the server is lost.
-Ref<Event> add_point(CommandQueue& queue, bool is_barrier, cl_command_type type, WaitList wait) {
-  return with_links([&](std::optional<ServerPair>& missing) -> Ref<Event> {
-    PendingCommand command(queue, type, wait, true);
-    missing = command.missing_link();
-    if (command.error() != CL_SUCCESS) return nullptr;
-    if (wait.empty()) command.waits_for_all();
-    if (is_barrier) command.is_barrier(wait.empty());
-    send_message(command, EnqueueMarker{0, 0, is_barrier ? 1u : 0u, wait.empty() ? 1u : 0u, {}});
-    return command.sent(true);
-  });
-}
-
 std::vector<Event*> pointers(const std::vector<Ref<Event>>& events) {
   std::vector<Event*> result;
   result.reserve(events.size());
@@ -42,6 +29,18 @@ AutomaticQueue::AutomaticQueue(CommandQueue& whole, Placement& placement)
 }
 
 AutomaticQueue::~AutomaticQueue() { placement_.forget(tasks_); }
+
+Ref<Event> AutomaticQueue::add_point(CommandQueue& queue, bool is_barrier, cl_command_type type, WaitList wait) {
+  return with_links([&](std::optional<ServerPair>& missing) -> Ref<Event> {
+    PendingCommand command(queue, type, wait, true);
+    missing = command.missing_link();
+    if (command.error() != CL_SUCCESS) return nullptr;
+    if (wait.empty()) command.waits_for_all();
+    if (is_barrier) command.is_barrier(wait.empty());
+    send_message(command, EnqueueMarker{0, 0, is_barrier ? 1u : 0u, wait.empty() ? 1u : 0u, {}});
+    return command.sent(true);
+  });
+}
 
 std::size_t AutomaticQueue::place_of(const Device& device) const {
   return static_cast<std::size_t>(std::find(devices().begin(), devices().end(), &device) - devices().begin());
@@ -134,6 +133,11 @@ std::vector<Ref<Event>> AutomaticQueue::mark_all() {
 std::vector<Ref<CommandQueue>> AutomaticQueue::all_of(std::span<Device* const> devices,
                                                       std::vector<Ref<Event>>& before) {
   const MutexLock lock(mutex_);
+  return members_for_parts(devices, before);
+}
+
+std::vector<Ref<CommandQueue>> AutomaticQueue::members_for_parts(std::span<Device* const> devices,
+                                                                 std::vector<Ref<Event>>& before) {
   if (whole_.in_order()) {
     for (Ref<Event>& marker : mark_all()) before.push_back(std::move(marker));
   }

@@ -36,6 +36,7 @@ class AutomaticQueue final : public MemberQueues {
 
  private:
   friend class AutomaticTurn;
+  friend class DividedTurn;
 
   struct Member {
     Ref<CommandQueue> queue;     // null: it has had no command
@@ -44,6 +45,9 @@ class AutomaticQueue final : public MemberQueues {
   };
 
   const std::vector<Device*>& devices() const { return whole_.device().members(); }
+  // A marker or barrier whose message is not submitted yet, because the caller holds a lock. Null if the server is
+  // lost.
+  static Ref<Event> add_point(CommandQueue& queue, bool is_barrier, cl_command_type type, WaitList wait);
   std::size_t place_of(const Device& device) const;
   CommandQueue& member(std::size_t place) REQUIRES(mutex_);
   // The member that has had the last command, or another one that is there.
@@ -54,6 +58,10 @@ class AutomaticQueue final : public MemberQueues {
   std::vector<Ref<Event>> mark_all() REQUIRES(mutex_);
   // In an in-order queue, what a command of this member waits for besides the member's own commands.
   std::vector<Ref<Event>> before(std::size_t place) REQUIRES(mutex_);
+  // Queues on these members, of which there is one at least, for parts of a kernel; and in `before` what keeps the
+  // order.
+  std::vector<Ref<CommandQueue>> members_for_parts(std::span<Device* const> devices, std::vector<Ref<Event>>& before)
+      REQUIRES(mutex_);
   // Makes the order of earlier commands unknown if a server was lost: what waited for that server waits no more.
   void look_for_losses() REQUIRES(mutex_);
   // See enqueue_point(). Null if no member is there.

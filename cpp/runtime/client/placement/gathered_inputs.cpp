@@ -12,6 +12,7 @@ void GatheredInputs::begin(std::span<const schedule::DeviceId> places) {
   const auto last = std::max_element(places.begin(), places.end());
   words_each_ = last == places.end() ? 1 : *last / 64 + 1;
   accesses_.clear();
+  part_ = 0;
   memories_.clear();
   parts_.clear();
   words_.clear();
@@ -19,7 +20,7 @@ void GatheredInputs::begin(std::span<const schedule::DeviceId> places) {
 
 void GatheredInputs::add(const MemoryObject& memory, ByteRange range, bool reads, bool writes) {
   const BufferStorage& storage = memory.storage();
-  if (!accesses_.empty() && memories_.back().storage == &storage && accesses_.back().offset == range.offset &&
+  if (accesses_.size() > part_ && memories_.back().storage == &storage && accesses_.back().offset == range.offset &&
       accesses_.back().bytes == range.size) {
     accesses_.back().reads = accesses_.back().reads || reads;
     accesses_.back().writes = accesses_.back().writes || writes;

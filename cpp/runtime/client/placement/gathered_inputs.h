@@ -17,6 +17,9 @@ class GatheredInputs final : public schedule::Residency {
  public:
   // `places`: what the scheduler calls the devices of the context, in their order.
   void begin(std::span<const schedule::DeviceId> places);
+  // What follows belongs to another part of the command: the accesses of a part are its own. Returns how many there
+  // have been before.
+  std::size_t next_part() { return part_ = accesses_.size(); }
   void reads(const MemoryObject& memory, ByteRange range) { add(memory, range, true, false); }
   void writes(const MemoryObject& memory, ByteRange range) { add(memory, range, false, true); }
   void has_network(const MemoryObject& network) { only_device_ = network.network_device(); }
@@ -50,6 +53,7 @@ class GatheredInputs final : public schedule::Residency {
   std::size_t words_each_ = 1;
   Device* only_device_ = nullptr;
   std::vector<schedule::Access> accesses_;
+  std::size_t part_ = 0;          // where the last part begins among these
   std::vector<Memory> memories_;  // one for each access
   std::vector<Part> parts_;
   std::vector<std::uint64_t> words_;

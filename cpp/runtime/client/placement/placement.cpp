@@ -152,6 +152,17 @@ void Placement::tell(const QueueTasks::Ended& task, schedule::Time now) {
   scheduler_.finished(task.ticket, 0, now);
 }
 
+schedule::Task Placement::task_of(const QueueTasks& tasks, const Launch& launch, schedule::KernelId kernel) {
+  schedule::Task task;
+  task.kernel = kernel;
+  task.size = launch.size;
+  task.after = tickets_before(tasks, launch);
+  if (launch.told != nullptr) task.told = devices_.id(*launch.told);
+  if (launch.only != nullptr) [[unlikely]]
+    task.only = devices_.id(*launch.only);
+  return task;
+}
+
 Placement::Placed Placement::place(QueueTasks& tasks, const Launch& launch) {
   const schedule::KernelId kernel = kernel_id(launch.kernel, launch.members);
   const std::uint64_t bytes = launch.inputs.bytes();
@@ -164,15 +175,9 @@ Placement::Placed Placement::place(QueueTasks& tasks, const Launch& launch) {
     links_at_ = time + kLinksPeriod;
   }
   inputs_.now = &launch.inputs;
-  schedule::Task task;
-  task.kernel = kernel;
-  task.size = launch.size;
+  schedule::Task task = task_of(tasks, launch, kernel);
   task.accesses = launch.inputs.accesses();
   task.bytes = bytes;
-  task.after = tickets_before(tasks, launch);
-  if (launch.told != nullptr) task.told = devices_.id(*launch.told);
-  if (launch.only != nullptr) [[unlikely]]
-    task.only = devices_.id(*launch.only);
   while (true) {
     const schedule::Placement why = scheduler_.place(task, time);
     if (why.device == schedule::kNoDevice) return {};
@@ -183,6 +188,7 @@ Placement::Placed Placement::place(QueueTasks& tasks, const Launch& launch) {
       continue;
     }
     ++placed_[why.device];
+    launch.kernel.set_long(why.estimate.seconds >= schedule::kDivisible);
     return {&device, why.ticket, why.is_sample ? why.ticket : 0, why};
   }
 }
@@ -198,7 +204,7 @@ void Placement::sent(QueueTasks& tasks, const Placed& placed, Kernel& kernel, co
   tasks.set_last(placed.ticket);
   if (event == nullptr) return;
   const auto id = kernel.placement_id().load(std::memory_order_relaxed);
-  known_[event->id() % kKnown] = {event->id(), placed.ticket, id, placed.why};
+  known_[event->id() % kKnown] = {event->id(), placed.ticket, id, placed.why, nullptr};
 }
 
 void Placement::not_sent(const Placed& placed) {
@@ -219,6 +225,8 @@ std::optional<Placement::Decision> Placement::explain(EventId event) {
   decision.policy = known.why.policy->name;
   decision.reason = known.why.policy->reason;
   decision.text = schedule::explain(known.why);
+  if (known.division) [[unlikely]]
+    explain_parts(decision, *known.division);
   return decision;
 }
 

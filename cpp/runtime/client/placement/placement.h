@@ -68,12 +68,44 @@ class Placement final : public LoadSink, public SampleSink {
             Event* event);
   void not_sent(const Placed& placed);
 
+  // For a kernel that is divided among members.
+  struct Part {
+    Device* device;
+    double share;
+  };
+  // The parts that the launch could have; none if it is better whole, or if nothing is known yet. Looks at no inputs.
+  std::vector<Part> parts(QueueTasks& tasks, const Launch& launch);
+  struct PartLaunch {
+    Device* device;
+    double share;
+    double size;  // work items
+    std::span<const schedule::Access> accesses;
+  };
+  // Places the parts if that pays; else returns none. `launch.inputs` has those of all parts, and before them
+  // `accesses`, those of the whole, which uses `bytes`.
+  struct Divided {
+    std::vector<Placed> parts;
+    schedule::DividedPlacement why;
+  };
+  Divided place_parts(QueueTasks& tasks, const Launch& launch, std::span<const schedule::Access> accesses,
+                      std::uint64_t bytes, std::span<const PartLaunch> parts);
+  // The event that ends with the last part.
+  void set_event(const Event& event, Kernel& kernel, const Divided& divided);
+
   struct Decision {
     EventId event = 0;
     schedule::Placement why;
     std::string kernel;
     Device* device = nullptr;
     Device* runner_up = nullptr;
+    // Of a divided kernel, which has no device of its own: `device` has the largest part, and `why` is that part's.
+    struct Part {
+      Device* device;
+      double share;
+      schedule::Placement why;
+    };
+    std::vector<Part> parts;
+    schedule::Seconds gather = 0;
     std::string policy, reason, text;
   };
   // Why the command of this event runs where it does. Only of the latest commands.
@@ -96,16 +128,22 @@ class Placement final : public LoadSink, public SampleSink {
     schedule::Ticket ticket = 0;
     schedule::KernelId kernel = 0;
     schedule::Placement why;
+    std::shared_ptr<const schedule::DividedPlacement> division;  // null: it is whole
   };
   static constexpr std::size_t kKnown = 4096;
   // However many queues a program has, a placement looks at so many.
   static constexpr std::size_t kLooksMax = 8;
 
   schedule::KernelId kernel_id(Kernel& kernel, const std::vector<Device*>& members);
+  // Of the launch, without its inputs. Borrows tickets_before().
+  schedule::Task task_of(const QueueTasks& tasks, const Launch& launch, schedule::KernelId kernel) REQUIRES(mutex_);
+  // Takes the devices of lost servers out.
+  void look_for_losses(const std::vector<Device*>& members) REQUIRES(mutex_);
   std::vector<schedule::Ticket>& tickets_before(const QueueTasks& tasks, const Launch& launch) REQUIRES(mutex_);
   // Of that queue, and of some others in turn.
   void take_ended(QueueTasks& own, std::vector<Ref<Event>>& released, schedule::Time now) REQUIRES(mutex_);
   void tell(const QueueTasks::Ended& task, schedule::Time now) REQUIRES(mutex_);
+  void explain_parts(Decision& decision, const schedule::DividedPlacement& division) REQUIRES(mutex_);
   static schedule::Time now();
 
   Mutex mutex_;

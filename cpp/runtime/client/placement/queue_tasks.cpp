@@ -12,7 +12,8 @@ void QueueTasks::add(const CommandQueue& queue, std::uint64_t sequence, Event* e
                      bool is_sample) {
   auto at = std::ranges::find(members_, &queue, &Member::queue);
   if (at == members_.end()) at = members_.insert(at, Member{&queue, {}});
-  at->tasks.push_back({sequence, Ref<Event>(queue.in_order() ? nullptr : event), ticket, is_sample});
+  const bool is_kept = is_sample || !queue.in_order();
+  at->tasks.push_back({sequence, Ref<Event>(is_kept ? event : nullptr), ticket, is_sample});
   ++count_;
 }
 

@@ -23,8 +23,9 @@ class QueueTasks {
     std::uint64_t begin_ns = 0, end_ns = 0;
   };
 
-  // `queue`: the member that has it, which outlives this object's entry. `event`: of a command of an out-of-order
-  // queue; else its place in the queue says enough.
+  // `queue`: the member that has it, which outlives this object's entry. `event`: null if it has none. Of an in-order
+  // queue, only a sample's is kept, because its report has the times, too: that of the sample itself may wait on its
+  // server for another message. Else its place in the queue says enough.
   void add(const CommandQueue& queue, std::uint64_t sequence, Event* event, schedule::Ticket ticket, bool is_sample);
   // Calls f(Ended) for those that have ended and have none before them on their member. Events are moved to `released`,
   // because the last reference to one sends a message.

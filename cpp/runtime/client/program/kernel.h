@@ -31,6 +31,9 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
   // The placement's number for it; kNotPlaced until it has been placed.
   static constexpr std::uint32_t kNotPlaced = ~std::uint32_t{0};
   std::atomic<std::uint32_t>& placement_id() { return placement_id_; }
+  // Whether its last run was expected to take so long that it could be divided; true until it has been placed.
+  bool may_be_long() const { return is_long_.load(std::memory_order_relaxed); }
+  void set_long(bool is_long) { is_long_.store(is_long, std::memory_order_relaxed); }
   void set_launched_group(const Device& device, std::size_t size);
 
   // Asks the native driver of `device`, with the last parameters of the native call; blocks. Of an automatic device the
@@ -87,6 +90,7 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
   const bool takes_local_memory_;
   const ObjectId id_ = next_id();
   std::atomic<std::uint32_t> placement_id_{kNotPlaced};
+  std::atomic<bool> is_long_{true};
   Mutex mutex_;
   std::vector<Argument> arguments_ GUARDED_BY(mutex_);
   std::uint64_t last_version_ GUARDED_BY(mutex_) = 0;

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "runtime/client/placement/kernel_key.h"
+#include "runtime/client/split/division_event.h"
 #include "runtime/client/split/sliced_kernel_plan.h"
-#include "runtime/client/split/work_group.h"
-#include "runtime/client/support/callback_thread.h"
+#include "runtime/client/split/speed_table.h"
 
 namespace remotecl {
 namespace {
@@ -15,19 +15,6 @@ constexpr schedule::Seconds kLaunch = 200e-6;
 // How fast slices move from server to server. A guess that is too low only leaves a little more work where its bytes
 // are.
 constexpr double kBytesPerSecond = 1e9;
-// Items of a work-group where the caller leaves that open.
-constexpr std::uint64_t kGroup = 64;
-
-// Gives the range a work-group if the caller has not. Drivers choose one by a launch's size, and some compile for each
-// choice, so that pieces of different sizes would cost a compilation each.
-NDRange with_group(NDRange range, Kernel& kernel, cl_uint dimension, std::span<CommandQueue* const> queues) {
-  if (range.has_local || (dimension == 0 && range.global[0] < kGroup * queues.size())) return range;
-  GroupLimits limits{kGroup, {kGroup, kGroup, kGroup}};
-  for (const CommandQueue* queue : queues) limits.lower(kernel, queue->device());
-  range.has_local = true;
-  range.local = work_group(range, dimension, queues.size(), limits);
-  return range;
-}
 
 // Equal for launches whose items take the same time: of kernels of the same name, from programs of the same text and
 // options, that are divided along the same dimension.
@@ -35,14 +22,18 @@ std::string speed_key(Kernel& kernel, cl_uint dimension, const Device& device) {
   return kernel_key(kernel, {}) + '\0' + kernel.program().build_info(device).options + '\0' + std::to_string(dimension);
 }
 
+std::vector<const Device*> devices_of(std::span<CommandQueue* const> queues) {
+  std::vector<const Device*> devices;
+  for (const CommandQueue* queue : queues) devices.push_back(&queue->device());
+  return devices;
+}
+
 }  // namespace
 
 SplitKernel::SplitKernel(SpeedTable& speeds, std::span<CommandQueue* const> queues, Kernel& kernel,
                          const NDRange& range, cl_uint dimension, std::span<const Slice> slices, WaitList wait)
     : kernel_(kernel),
-      range_(with_group(range, kernel, dimension, queues)),
-      group_is_ours_(range_.has_local && !range.has_local),
-      dimension_(dimension),
+      range_(range, kernel, dimension, devices_of(queues)),
       key_(speed_key(kernel, dimension, queues.front()->device())),
       speeds_(speeds),
       slices_(slices),
@@ -95,8 +86,8 @@ schedule::Division SplitKernel::make_division() const {
   double item_bytes = 0;
   for (const Slice& slice : slices_) item_bytes += slice.overwrites ? 0 : static_cast<double>(slice.item_bytes);
   return {speeds_.history(key_, devices()),
-          range_.global[dimension_],
-          range_.has_local ? range_.local[dimension_] : 1,
+          range_.items(),
+          range_.granularity(),
           {kLaunch, item_bytes / kBytesPerSecond}};
 }
 
@@ -117,12 +108,8 @@ cl_int SplitKernel::fill() {
 }
 
 cl_int SplitKernel::enqueue(const schedule::Piece& piece) {
-  NDRange part = range_;
-  part.offset[dimension_] += piece.begin;
-  part.global[dimension_] = piece.count;
-  // The last piece may end within a group, which not all devices allow.
-  if (group_is_ours_ && piece.count % range_.local[dimension_] != 0) part.has_local = false;
-  const std::uint64_t begin = part.offset[dimension_];
+  const NDRange part = range_.part(piece);
+  const std::uint64_t begin = part.offset[range_.dimension()];
   const SlicedKernelPlan plan{{{}, CL_COMMAND_NDRANGE_KERNEL, kernel_, part}, slices_, begin, begin + piece.count};
   Event* event = nullptr;
   const cl_int error = submit(*lanes_[piece.device].queue, plan, wait_, &event);
@@ -159,40 +146,12 @@ cl_int SplitKernel::join(Event** event) {
   CommandQueue& queue = *lanes_.front().queue;
   const bool is_profiled = event != nullptr && queue.profiling();
   const cl_int error = enqueue_marker(queue, false, CL_COMMAND_NDRANGE_KERNEL, last, event);
-  if (error == CL_SUCCESS && is_profiled) *event = with_times(Ref<Event>::adopt(*event)).detach();
-  return error;
-}
-
-// The marker's own times say nothing of the pieces.
-Ref<Event> SplitKernel::with_times(const Ref<Event>& marker) {
-  struct Ending {
-    Ref<Event> marker, event;
-    std::vector<InFlight> pieces;
-    DivisionTimes times;
-  };
-  CommandQueue& queue = *marker->queue();
-  auto ending = std::make_shared<Ending>(
-      Ending{marker, make_ref<Event>(queue, CL_COMMAND_NDRANGE_KERNEL, false), std::move(pieces_), times_});
-  ending->event->description().enqueued_ns = begin_ns_;
-  ending->event->description().kernel_name = kernel_.info().name;
-  queue.host_work_begins();
-  Ref<Event> event = ending->event;
-  const auto end = [ending] {
-    CommandQueue& queue = *ending->marker->queue();
-    for (const InFlight& piece : ending->pieces) {
-      if (piece.event) ending->times.add(*piece.event);
-    }
-    const auto times = ending->times.by_clock_of(queue.device());
-    ending->event->complete(ending->marker->status(), times ? &*times : nullptr);
-    queue.host_work_ended();
-  };
-  const auto post = [end] { post_host_work(end); };
-  if (!marker->at_end(post)) {
-    post();
-  } else {
-    marker->session()->submit_now();
-  }
-  return event;
+  if (error != CL_SUCCESS || !is_profiled) return error;
+  std::vector<Ref<Event>> pieces;
+  for (InFlight& piece : pieces_) pieces.push_back(std::move(piece.event));
+  *event =
+      division_event(Ref<Event>::adopt(*event), times_, std::move(pieces), kernel_.info().name, begin_ns_).detach();
+  return CL_SUCCESS;
 }
 
 }  // namespace remotecl

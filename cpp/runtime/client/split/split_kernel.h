@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/client/commands/commands.h"
+#include "runtime/client/split/divided_range.h"
 #include "runtime/client/split/division_times.h"
 #include "runtime/client/split/piece_ends.h"
 #include "runtime/client/split/slice.h"
@@ -52,13 +53,9 @@ class SplitKernel {
   // Waits for the pieces in flight.
   cl_int give_up(cl_int error);
   cl_int join(Event** event);
-  // An event that ends with the marker and has the times of the pieces.
-  Ref<Event> with_times(const Ref<Event>& marker);
 
   Kernel& kernel_;
-  const NDRange range_;
-  const bool group_is_ours_;
-  const cl_uint dimension_;
+  const DividedRange range_;
   const std::string key_;  // for the SpeedTable
   SpeedTable& speeds_;
   const std::span<const Slice> slices_;

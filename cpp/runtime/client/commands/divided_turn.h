@@ -1,0 +1,123 @@
+#pragma once
+
+#include <mutex>
+#include <vector>
+
+#include "runtime/client/commands/automatic_queue.h"
+#include "runtime/client/commands/device_plans.h"
+
+namespace remotecl {
+
+// Brings what a part of a kernel reads, and does nothing else.
+template <class KernelPart>
+struct FetchPlan : Plan {
+  static constexpr cl_command_type type = CL_COMMAND_MIGRATE_MEM_OBJECTS;
+  const KernelPart& part;
+
+  void uses(PendingCommand& command) const {
+    struct Reads {
+      PendingCommand& command;
+      void reads(MemoryObject& memory, ByteRange range) { command.reads(memory, range); }
+      void writes(MemoryObject&, ByteRange) {}
+    } reads{command};
+    const MutexLock lock(part.kernel.mutex());
+    part.uses(reads);
+  }
+  cl_int send(PendingCommand& command) const {
+    send_place_marker(command);
+    return CL_SUCCESS;
+  }
+};
+
+// One kernel of a queue on the automatic device that is divided among members, from the choice until its parts have
+// been sent. Holds the queue's lock meanwhile, so that no other command of the queue comes between the parts, and waits
+// for nothing. One thread.
+class DividedTurn {
+ public:
+  DividedTurn(AutomaticQueue& queue, Kernel& kernel, double size, WaitList wait);
+  ~DividedTurn();
+
+  // See Placement::parts().
+  std::vector<Placement::Part> parts() { return placement_.parts(queue_.tasks_, launch()); }
+  // How much of the range a part has, and how much work that is.
+  struct Sized {
+    Placement::Part part;
+    double size;
+  };
+  // Whether it pays to divide the launch like that; then send() each part. `name_whole(inputs)`
+  // names what the launch uses, `name_part(inputs, at)` what a part uses.
+  template <class F, class G>
+  bool place(std::span<const Sized> parts, F&& name_whole, G&& name_part) NO_THREAD_SAFETY_ANALYSIS {
+    std::uint64_t bytes = 0;
+    std::vector<std::size_t> ends;
+    queue_.inputs_.begin(queue_.context_places_);
+    {
+      const MutexLock lock(queue_.whole_.context().memory_mutex());
+      name_whole(queue_.inputs_);
+      bytes = queue_.inputs_.bytes();
+      for (std::size_t at = 0; at < parts.size(); ++at) {
+        ends.push_back(queue_.inputs_.next_part());
+        name_part(queue_.inputs_, at);
+      }
+    }
+    return place_gathered(parts, bytes, ends);
+  }
+  // Sends the parts: first what they lack, because a member sends nothing behind its part until that has ended. Some
+  // may have been sent if one fails.
+  template <class KernelPart>
+  cl_int send(std::span<const KernelPart> parts, bool wants_events) {
+    for (std::size_t at = 0; at < parts.size(); ++at) {
+      if (divided_.parts[at].why.estimate.bytes == 0) continue;
+      const cl_int error = send_one(at, FetchPlan<KernelPart>{{}, parts[at]}, 0, false, [](auto&&...) {});
+      if (error != CL_SUCCESS) return error;
+    }
+    for (std::size_t at = 0; at < parts.size(); ++at) {
+      const Placement::Placed& placed = divided_.parts[at];
+      const cl_int error = send_one(at, parts[at], placed.sample, wants_events, [&](Ref<Event> event, auto sequence) {
+        placement_.sent(queue_.tasks_, placed, kernel_, *members_[at], sequence, event.get());
+        sent_.push_back(std::move(event));
+      });
+      if (error != CL_SUCCESS) return error;
+    }
+    return CL_SUCCESS;
+  }
+  // Of the parts that have been sent; null if they have none.
+  std::vector<Ref<Event>>& events() { return sent_; }
+  // A marker that ends with the last part. Null if its server is lost.
+  Ref<Event> join();
+  // The application gets this event.
+  void returns(const Event& event) { placement_.set_event(event, kernel_, divided_); }
+  // Lets the next command in, and submits what was sent.
+  void end();
+
+ private:
+  // Then calls sent(event, sequence).
+  template <class Plan, class F>
+  cl_int send_one(std::size_t part, Plan plan, std::uint64_t sample, bool wants_event, F&& sent) {
+    return with_links([&](std::optional<ServerPair>& missing) {
+      PendingCommand command(*members_[part], plan.type, waits_, wants_event);
+      if (sample != 0) command.sample(sample, plan.type, waits_);
+      const cl_int error = prepare_and_send(command, plan);
+      missing = command.missing_link();
+      if (error != CL_SUCCESS) return error;
+      const std::uint64_t sequence = command.sequence();
+      sent(command.sent(true), sequence);
+      return error;
+    });
+  }
+  Placement::Launch launch() const;
+  bool place_gathered(std::span<const Sized> parts, std::uint64_t bytes, const std::vector<std::size_t>& ends);
+
+  AutomaticQueue& queue_;
+  Placement& placement_;
+  std::unique_lock<Mutex> lock_;  // held across functions, which the analysis cannot follow
+  Kernel& kernel_;
+  const double size_;
+  std::vector<Event*> waits_;
+  std::vector<Ref<Event>> before_;
+  std::vector<Ref<CommandQueue>> members_;  // by part
+  Placement::Divided divided_;
+  std::vector<Ref<Event>> sent_;
+};
+
+}  // namespace remotecl
