@@ -74,5 +74,30 @@ TEST_F(AutomaticDataTest, WhatATransferTakesIsMeasured) {
   for (const auto& [server, seconds] : expected) EXPECT_GT(seconds.size(), 1u) << server;
 }
 
+// The program's own bytes do not travel here, so what is known of its links to the servers stays as it is.
+TEST_F(AutomaticDataTest, WhatATransferBetweenServersTakesIsMeasured) {
+  const Owned<cl_command_queue> queue = make_queue(context_, device_);
+  const Owned<cl_mem> buffer = make_buffer(context_, 16 << 20);
+  const Owned<cl_kernel> add = make_kernel(program_, "add");
+  check(set_arg(add, 0, buffer));
+  check(set_arg(add, 1, 1));
+  std::map<std::pair<std::string, std::string>, std::set<double>> expected;  // by servers
+  std::string last;
+  for (int i = 0; i < 12; ++i) {
+    Owned<cl_event> event;
+    check(run(queue, add, kCount, {}, event.out()));
+    check(clFinish(queue));
+    const json why = explain(event);
+    const auto server = why["device"]["server"].get<std::string>();
+    if (why["bytes"] != 0) expected[{last, server}].insert(why["transfer_s"].get<double>());
+    last = server;
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));  // the scheduler is not told at once
+  }
+  ASSERT_FALSE(expected.empty());
+  for (const auto& [servers, seconds] : expected) {
+    EXPECT_GT(seconds.size(), 1u) << servers.first << " to " << servers.second;
+  }
+}
+
 }  // namespace
 }  // namespace remotecl::testing

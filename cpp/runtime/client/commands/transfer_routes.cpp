@@ -8,6 +8,18 @@
 #include "runtime/protocol/frames.h"
 
 namespace remotecl {
+namespace {
+
+// Measures how fast the bytes pass from server to server. They begin to move now.
+void measure(Session& sending, Session& receiving, Event& arrival, std::uint64_t size) {
+  receiving.peer_meters().begin(sending.peer_id());
+  const auto end = [sender = sending.peer_id(), &receiving, &arrival, size] {
+    receiving.peer_meters().end(sender, arrival.status() < 0 ? 0 : size);
+  };
+  if (!arrival.at_end(end)) end();
+}
+
+}  // namespace
 
 void TransferPlanner::upload(MemoryObject& root, const Missing& missing) {
   ByteRange range = missing.range;
@@ -98,6 +110,8 @@ void TransferPlanner::push(MemoryObject& root, const Missing& missing, const Tra
     sending.begin_sending();
     if (!arrival->at_end([&sending] { sending.end_sending(); })) sending.end_sending();
   }
+  const bool begins_now = written.empty() && after.empty() && followed == nullptr && content_size == 0;
+  if (begins_now && range.size >= LinkMeter::kBytesMin) measure(sending, session(), *arrival, range.size);
   const bool is_whole = range == missing.range && content_size == 0 && range.size > kInlineDataMax;
   arriving(root, missing,
            {.event = arrival,

@@ -1,6 +1,7 @@
 #include "runtime/client/placement/known_devices.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/client/session/session.h"
 #include "runtime/protocol/device_figures.h"
@@ -40,7 +41,7 @@ schedule::DeviceId KnownDevices::add(schedule::Scheduler& scheduler, Device& dev
   if (is_new) {
     const double rate = round_trip_s < kLocalRoundTrip ? kLocalBytesPerSecond : kBytesPerSecond;
     const schedule::Link guess{rate, round_trip_s / 2};
-    server->second = {scheduler.add_server(guess, kInside), guess, guess};
+    server->second = {scheduler.add_server(guess, kInside), guess, guess, {}};
   }
   const auto memory = device.number<cl_ulong>(CL_DEVICE_GLOBAL_MEM_SIZE, 0);
   // Programs are built for members before kernels are placed, so a device has those kernels that it was given.
@@ -68,6 +69,21 @@ void KnownDevices::tell_links(schedule::Scheduler& scheduler) {
     const bool is_down = take(session->bytes_per_s(LinkMeter::Way::kDown), server.down);
     if (is_up || is_down) scheduler.network().set_access(server.id, server.up, server.down);
   }
+  for (auto& [session, server] : servers_) tell_peers(scheduler, *session, server);
+}
+
+void KnownDevices::tell_peers(schedule::Scheduler& scheduler, const Session& session, Server& server) {
+  session.peer_meters().for_each([&](PeerId sender, double bytes_per_s) {
+    double& known = server.from[sender];
+    if (std::exchange(known, bytes_per_s) == bytes_per_s) return;
+    const auto at = std::ranges::find_if(servers_, [=](const auto& other) { return other.first->peer_id() == sender; });
+    if (at == servers_.end()) return;
+    const Server& other = at->second;
+    // The way back is measured by itself, maybe later; the better measurement is the surer one.
+    const auto back = other.from.find(session.peer_id());
+    const double rate = std::max(bytes_per_s, back == other.from.end() ? 0 : back->second);
+    scheduler.network().set_link(other.id, server.id, {rate, other.down.latency + server.up.latency});
+  });
 }
 
 schedule::DeviceId KnownDevices::id(const Device& device) const {

@@ -16,6 +16,7 @@
 #include "runtime/client/session/load_watch.h"
 #include "runtime/client/session/loss_state.h"
 #include "runtime/client/session/operations.h"
+#include "runtime/client/session/peer_meters.h"
 #include "runtime/client/session/reply_table.h"
 #include "runtime/client/session/report_sinks.h"
 #include "runtime/client/session/session_connection.h"
@@ -77,6 +78,8 @@ class Session final : private InboxReader::Owner, private ChannelSession {
   double round_trip_us(const OptionalDeadline& deadline = {});
   // How fast bulk data passes, as measured; 0: no large transfer has ended yet.
   double bytes_per_s(LinkMeter::Way way) const { return transfers_.bytes_per_s(way); }
+  PeerMeters& peer_meters() { return peer_meters_; }
+  const PeerMeters& peer_meters() const { return peer_meters_; }
 
   // Sends a message soon, after Submitter::cheap_delay() at the latest. Never blocks. So the messages for a
   // server that does not read are limited only by the commands of its own queues, which submit() delays.
@@ -197,6 +200,7 @@ class Session final : private InboxReader::Owner, private ChannelSession {
   DeviceIndices device_indices_;
   std::atomic<unsigned> sending_{0};
   TransferTable transfers_;
+  PeerMeters peer_meters_;
   SinkTable<EventSink> events_;
   SinkTable<QueueSink> queues_;
   ReplyTable replies_;
