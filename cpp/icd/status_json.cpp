@@ -50,7 +50,7 @@ std::vector<RdmaState> states_of(const Sequence<RdmaStatus>& sequence) {
   return states;
 }
 
-json session_json(const SessionStatus& session, const json& rdma) {
+json session_json(const SessionStatus& session, const json& rdma, const json& weight) {
   json memory = json::array();
   for (std::size_t i = 0; i < session.memory.size(); ++i) memory.push_back(session.memory[i]);
   return {{"is_own", session.is_own != 0},
@@ -65,7 +65,13 @@ json session_json(const SessionStatus& session, const json& rdma) {
           {"commands", session.commands},
           {"memory", memory},
           {"traffic", traffic_json(session.traffic)},
-          {"rdma", rdma}};
+          {"rdma", rdma},
+          {"weight", weight}};
+}
+
+// Null if the server does not say so.
+json weight_at(const StatusWeights& weights, std::size_t index) {
+  return index < weights.of_sessions.size() ? json(static_cast<double>(weights.of_sessions[index]) / 1000) : json();
 }
 
 }  // namespace
@@ -111,7 +117,9 @@ json status_json(const StatusWithRdma& answer, const std::function<std::string(P
   status.devices.for_each([&](const DeviceStatus& device) { devices.push_back(device_json(device)); });
   const std::vector<RdmaState> of_sessions = states_of(rdma.sessions), of_links = states_of(rdma.links);
   status.sessions.for_each([&](const SessionStatus& session) {
-    sessions.push_back(session_json(session, rdma_at(of_sessions, sessions.size(), session.traffic)));
+    const std::size_t index = sessions.size();
+    sessions.push_back(
+        session_json(session, rdma_at(of_sessions, index, session.traffic), weight_at(answer.weights, index)));
   });
   status.links.for_each([&](const LinkStatus& link) {
     const std::string name = link.is_own != 0 ? name_of_peer(link.peer) : std::string();

@@ -45,6 +45,7 @@ def test_an_operator_ends_a_session(run_remotecl, options):
         (session,) = remotecl.status(daemon.address)[0].sessions
         assert session.user == "default"
         assert session.over_s is None
+        assert session.weight == 1
         shown = run_remotecl("top", "--once", "--servers", daemon.address, "--interval", "0.1")
         assert session.session in shown.stdout
         kicked = run_remotecl("kick", daemon.address, session.session)

@@ -101,6 +101,18 @@ def test_a_session_gets_no_more_memory_than_it_may_have(run_program):
         assert left == 0
 
 
+def test_the_status_says_each_sessions_weight(run_program, users):
+    with Daemon("--limits", str(users)) as daemon:
+        bob = server_name(daemon.address, users.parent / "bob.token")
+        program = f"""
+import remotecl
+remotecl.connect({bob!r})
+(session,) = [each for each in remotecl.status()[0].sessions if each.user == "bob"]
+print(session.user, session.weight)
+"""
+        assert run_program(program).stdout == "bob 2.5\n"
+
+
 def test_users_share_what_they_may_have(run_program, users):
     with Daemon("--limits", str(users)) as daemon:
         alice = server_name(daemon.address, users.parent / "alice.token")

@@ -287,7 +287,8 @@ StatusReport::OfSession Session::status() const {
           traffic(),
           counters_->memory(),
           channels_.rdma(),
-          std::move(sockets)};
+          std::move(sockets),
+          grant_->weight()};
 }
 
 std::vector<StatusReport::OfLink> Session::links() {

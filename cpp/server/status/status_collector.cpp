@@ -69,6 +69,7 @@ std::vector<std::byte> encode_status(Token token, const DaemonIdentity& daemon, 
   const auto rdma_links = rdma_views(report.links);
   const auto users = views(report.users);
   const auto sockets = socket_views(report.users);
+  const auto weights = weight_views(report.sessions);
   const Status status{token,
                       REMOTECL_VERSION,
                       daemon.host,
@@ -89,7 +90,8 @@ std::vector<std::byte> encode_status(Token token, const DaemonIdentity& daemon, 
                                        {std::span<const UserStatus>(users)},
                                        report.totals.rdma_costs,
                                        {std::span<const SocketStatus>(sockets)},
-                                       {std::span<const StoreStatus>(report.stores)}});
+                                       {std::span<const StoreStatus>(report.stores)},
+                                       {std::span<const std::uint64_t>(weights)}});
   return {bytes.bytes().begin(), bytes.bytes().end()};
 }
 

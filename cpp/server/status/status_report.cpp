@@ -1,6 +1,7 @@
 #include "server/status/status_report.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace remotecl::server {
 namespace {
@@ -14,7 +15,8 @@ struct EncodedReport {
   Sequence<RdmaStatus> rdma_sessions, rdma_links;
   Sequence<UserStatus> users;
   Sequence<SocketStatus> user_sockets;
-  REMOTECL_FIELDS(totals, devices, sessions, links, rdma_sessions, rdma_links, users, user_sockets)
+  Array<std::uint64_t> weights;  // of sessions
+  REMOTECL_FIELDS(totals, devices, sessions, links, rdma_sessions, rdma_links, users, user_sockets, weights)
 };
 
 // Of sessions or links, in their order.
@@ -112,6 +114,13 @@ std::vector<UserStatus> views(const std::vector<StatusReport::OfUser>& users) {
   return views;
 }
 
+std::vector<std::uint64_t> weight_views(const std::vector<StatusReport::OfSession>& sessions) {
+  std::vector<std::uint64_t> views;
+  views.reserve(sessions.size());
+  for (const auto& each : sessions) views.push_back(static_cast<std::uint64_t>(std::llround(each.weight * 1000)));
+  return views;
+}
+
 std::vector<SocketStatus> socket_views(const std::vector<StatusReport::OfUser>& users) {
   std::vector<SocketStatus> views;
   views.reserve(users.size());
@@ -126,6 +135,7 @@ std::vector<std::byte> encode(const StatusReport& report) {
   const auto rdma_links = rdma_views(report.links);
   const auto users = views(report.users);
   const auto sockets = socket_views(report.users);
+  const auto weights = weight_views(report.sessions);
   const EncodedReport encoded{report.totals,
                               std::span<const StatusReport::OfDevice>(report.devices),
                               std::span<const SessionStatus>(sessions),
@@ -133,7 +143,8 @@ std::vector<std::byte> encode(const StatusReport& report) {
                               std::span<const RdmaStatus>(rdma_sessions),
                               std::span<const RdmaStatus>(rdma_links),
                               std::span<const UserStatus>(users),
-                              std::span<const SocketStatus>(sockets)};
+                              std::span<const SocketStatus>(sockets),
+                              std::span<const std::uint64_t>(weights)};
   std::vector<std::byte> bytes(wire::encoded_size(encoded));
   std::byte* at = bytes.data();
   wire::encode(at, encoded);
@@ -147,6 +158,7 @@ bool decode(Bytes bytes, std::size_t devices, StatusReport& report) {
   if (encoded.rdma_sessions.size() != encoded.sessions.size()) return false;
   if (encoded.rdma_links.size() != encoded.links.size()) return false;
   if (encoded.user_sockets.size() != encoded.users.size()) return false;
+  if (encoded.weights.size() != encoded.sessions.size()) return false;
   report = {};
   report.totals = encoded.totals;
   encoded.devices.for_each([&](const StatusReport::OfDevice& device) { report.devices.push_back(device); });
@@ -164,7 +176,9 @@ bool decode(Bytes bytes, std::size_t devices, StatusReport& report) {
                                                                          each.traffic,
                                                                          {},
                                                                          {},
-                                                                         {}});
+                                                                         {},
+                                                                         1});
+    session.weight = static_cast<double>(encoded.weights[report.sessions.size() - 1]) / 1000;
     for (std::size_t i = 0; i < each.memory.size(); ++i) session.memory.push_back(each.memory[i]);
   });
   encoded.links.for_each([&](const LinkStatus& each) {

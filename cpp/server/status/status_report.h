@@ -41,6 +41,7 @@ struct StatusReport {
     std::vector<std::uint64_t> memory;
     RdmaState rdma;
     std::map<std::uint32_t, SocketStatus> sockets;  // by device; not passed on between processes, unlike their sums
+    double weight = 1;                              // of its user
   };
   struct OfLink {
     bool is_own = false;
@@ -83,6 +84,8 @@ std::vector<LinkStatus> views(const std::vector<StatusReport::OfLink>& links);
 std::vector<UserStatus> views(const std::vector<StatusReport::OfUser>& users);
 // The sockets of each.
 std::vector<SocketStatus> socket_views(const std::vector<StatusReport::OfUser>& users);
+// The weight of each, in thousandths.
+std::vector<std::uint64_t> weight_views(const std::vector<StatusReport::OfSession>& sessions);
 // The RDMA of each.
 template <class Each>
 std::vector<RdmaStatus> rdma_views(const std::vector<Each>& all) {

@@ -63,6 +63,7 @@ class SessionStatus:
         memory: bytes of its buffers and images on each device of the server.
         traffic: seen from the server.
         rdma: whether its bulk data goes by RDMA, likewise; None if the server does not say so.
+        weight: of its user next to others who use a device, as the server's limits say; None if it does not say so.
 
     Example::
 
@@ -83,6 +84,7 @@ class SessionStatus:
     memory: tuple[int, ...]
     traffic: Traffic
     rdma: RdmaStats | None = None
+    weight: float | None = None
 
 
 @dataclass(frozen=True)
@@ -338,12 +340,25 @@ def device_table(title: str, servers: list[ServerStatus]) -> Table:
 
 def session_table(title: str, servers: list[ServerStatus]) -> Table:
     """Every visible session of the servers."""
-    columns = ("server", ">session", "user", "client", "from", ">age", ">commands", ">memory", ">received", ">sent")
+    columns = (
+        "server",
+        ">session",
+        "user",
+        ">weight",
+        "client",
+        "from",
+        ">age",
+        ">commands",
+        ">memory",
+        ">received",
+        ">sent",
+    )
     rows = tuple(
         (
             server.address,
             session.session,
             session.user,
+            "" if session.weight is None else f"{session.weight:g}",
             f"{session.host} {session.program} {session.process}" if session.process else "(says nothing)",
             session.address,
             table.duration(session.age_s) if session.over_s is None else f"over {table.duration(session.over_s)}",
@@ -355,4 +370,4 @@ def session_table(title: str, servers: list[ServerStatus]) -> Table:
         for server in servers
         for session in server.sessions
     )
-    return Table(title, columns, rows, optional=("from", "server", "commands", "sent", "received"))
+    return Table(title, columns, rows, optional=("from", "server", "commands", "sent", "received", "weight"))

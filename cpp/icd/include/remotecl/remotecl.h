@@ -181,7 +181,8 @@ REMOTECL_EXPORT char* remotecl_explain_split(cl_uint queue_count, const cl_comma
  *              asked for a while,"observed_s"}],
  *  "sessions":[{"is_own","session": its id as 16 hexadecimal digits,"user","over_s": for how long its client has
  * been gone while the driver still works for it; null before,"address","host","program","process","age_s","commands",
- *               "memory":[bytes by device],"traffic":TRAFFIC,"rdma":RDMA}],
+ *               "memory":[bytes by device],"traffic":TRAFFIC,"rdma":RDMA,"weight": of its
+ *               user next to others on a device, null if the server does not say so}],
  *  "links":[{"is_own","server","is_connected","traffic":TRAFFIC,"rdma":RDMA}],
  *  "users":[{"user","device","busy_s": in which the driver was seen to have commands of the user,"commands"}],
  *  "rdma":{"clients"|"peers":{"channels","losses","bytes_sent","bytes_received","bytes_copied","system_calls"}},

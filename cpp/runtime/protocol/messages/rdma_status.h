@@ -65,10 +65,11 @@ struct StatusWithRdma {
   StatusRdmaCosts rdma_costs{};  // likewise
   StatusSockets sockets{};       // likewise
   StatusStores stores{};         // likewise
+  StatusWeights weights{};       // likewise
 
   template <class F>
   constexpr decltype(auto) fields(F&& f) const {
-    return f(status, rdma, users, rdma_costs, sockets, stores);
+    return f(status, rdma, users, rdma_costs, sockets, stores, weights);
   }
   // Decodes.
   template <class F>
@@ -79,6 +80,7 @@ struct StatusWithRdma {
     if (!f(rdma_costs)) rdma_costs = {};
     if (!f(sockets)) sockets = {};
     if (!f(stores)) stores = {};
+    if (!f(weights)) weights = {};
     return true;
   }
 };

@@ -18,6 +18,11 @@ struct StatusUsers {
   REMOTECL_FIELDS(users)
 };
 
+struct StatusWeights {
+  Array<std::uint64_t> of_sessions;  // in thousandths, in the order of `sessions`
+  REMOTECL_FIELDS(of_sessions)
+};
+
 // Sockets of kernels.
 struct SocketStatus {
   std::uint64_t open = 0;    // at present
