@@ -32,7 +32,8 @@ void DeviceQueue::report(const OthersLoad& others, Time now) {
     done_ += share_ * (now - since_);
     since_ = now;
   }
-  others_ = {within(others.queued, kQueuedMax), within(others.weight, kWeightMax)};
+  others_ = {within(others.queued, kQueuedMax), within(others.weight, kWeightMax), within(others.own, kWeightMax)};
+  if (others_.own > 0) weight_ = others_.own;
   share_ = others_.queued > 0 ? weight_ / (weight_ + others_.weight) : 1;
   others_ratio_ = others_.weight / weight_;
   reported_ = now;

@@ -13,6 +13,7 @@ namespace remotecl::schedule {
 struct OthersLoad {
   Seconds queued = 0;  // how long the device needs for what they have enqueued
   double weight = 0;   // the sum of the weights of those who have something enqueued
+  double own = 0;      // our weight there; 0: nobody has said so
 };
 
 // What waits on one device: this process's own tasks, as expected, and others' work, as reported.

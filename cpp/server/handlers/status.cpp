@@ -1,3 +1,4 @@
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -32,7 +33,8 @@ void handle(Session& session, const WatchLoads& message) {
   if (message.is_wanted > 1) throw ProtocolError("a session wants loads or does not");
   if (message.is_wanted == 0) return loads.unwatch(session.id());
   loads.watch(session.id(), session.grant().devices(), [session = Ref<Session>(&session)](auto changes) {
-    return session->outbox().try_send(DeviceLoads{changes});
+    const auto weight = static_cast<std::uint64_t>(std::llround(session->grant().weight() * 1000));
+    return session->outbox().try_send(DeviceLoads{changes, weight});
   });
 }
 

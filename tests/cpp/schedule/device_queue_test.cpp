@@ -117,12 +117,22 @@ TEST(DeviceQueueTest, OthersDelayUsByWhatTheirWeightLetsThemHave) {
   EXPECT_EQ(queue.end(50, 50, 1), 51);
 }
 
+TEST(DeviceQueueTest, AReportMaySayOurWeight) {
+  DeviceQueue queue, heavy(4);
+  queue.report({10, 1, 4}, 0);
+  heavy.report({10, 1}, 0);
+  EXPECT_EQ(queue.share(), heavy.share());
+  EXPECT_EQ(queue.end(0, 0, 1), heavy.end(0, 0, 1));
+  queue.report({10, 1}, 0);  // says nothing more
+  EXPECT_EQ(queue.share(), heavy.share());
+}
+
 TEST(DeviceQueueTest, AReportMayBeNonsense) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
   for (const double queued : {kNan, kInf, -kInf, -1.0, 1e300}) {
     for (const double weight : {kNan, kInf, -kInf, -1.0, 1e300}) {
       DeviceQueue queue;
-      queue.report({queued, weight}, 0);
+      queue.report({queued, weight, weight}, 0);
       const Time end = queue.end(0, 0, 1);
       EXPECT_GE(end, 1);
       EXPECT_LT(end, 1e7);

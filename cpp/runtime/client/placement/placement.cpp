@@ -233,7 +233,7 @@ std::optional<Placement::Decision> Placement::explain(EventId event) {
 void Placement::device_load(Session& session, std::uint32_t device_index, const Load& load) {
   const MutexLock lock(mutex_);
   const schedule::DeviceId device = devices_.id(session, device_index);
-  if (device != schedule::kNoDevice) scheduler_.report(device, {load.queued_s, load.weight}, now());
+  if (device != schedule::kNoDevice) scheduler_.report(device, {load.queued_s, load.weight, load.own}, now());
 }
 
 void Placement::sampled(std::uint64_t sample, const CommandTraced& times) {

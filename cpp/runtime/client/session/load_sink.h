@@ -12,6 +12,7 @@ class LoadSink {
   struct Load {
     double queued_s = 0;  // how long the device takes for others' work that has not ended; an estimate
     double weight = 0;    // of the sessions whose work that is, added up; each has that of its user
+    double own = 0;       // weight of this session; 0: the server does not say so
   };
 
   // The load of a device has changed, or it is the first report, which names every device. `device_index` is as the

@@ -17,10 +17,11 @@ class LoadWatch {
   void report(Session& session, const DeviceLoads& report) EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     if (sink_ == nullptr) return;  // the report was on its way when the watching ended
-    report.devices.for_each([&session, sink = sink_](const LoadOfDevice& device) {
+    const double own = static_cast<double>(report.own_weight_thousandths) / 1e3;
+    report.devices.for_each([&session, own, sink = sink_](const LoadOfDevice& device) {
       sink->device_load(
           session, device.index,
-          {static_cast<double>(device.queued_us) / 1e6, static_cast<double>(device.weight_thousandths) / 1e3});
+          {static_cast<double>(device.queued_us) / 1e6, static_cast<double>(device.weight_thousandths) / 1e3, own});
     });
   }
 

@@ -38,7 +38,9 @@ class LoadWatchTest : public ::testing::Test {
     server_.ready();
   }
 
-  void send(const LoadOfDevice& load) { server_.send(DeviceLoads{std::span<const LoadOfDevice>(&load, 1)}); }
+  void send(const LoadOfDevice& load, std::uint64_t own_weight_thousandths = 0) {
+    server_.send(DeviceLoads{std::span<const LoadOfDevice>(&load, 1), own_weight_thousandths});
+  }
   // Everything that the server has sent has been read.
   void catch_up() {
     std::jthread answer([this] {
@@ -59,11 +61,12 @@ TEST_F(LoadWatchTest, ReportsReachTheSinkUntilTheWatchingEnds) {
   WatchLoads asked{};
   ASSERT_TRUE(server_.wait(asked));
   EXPECT_EQ(asked.is_wanted, 1u);
-  send({3, 1'500'000, 2500});
+  send({3, 1'500'000, 2500}, 4000);
   catch_up();
   ASSERT_EQ(sink_.loads().size(), 1u);
   EXPECT_DOUBLE_EQ(sink_.loads().at(3).queued_s, 1.5);
   EXPECT_DOUBLE_EQ(sink_.loads().at(3).weight, 2.5);
+  EXPECT_DOUBLE_EQ(sink_.loads().at(3).own, 4);
 
   session_->watch_loads(nullptr);
   ASSERT_TRUE(server_.wait(asked));
@@ -71,6 +74,23 @@ TEST_F(LoadWatchTest, ReportsReachTheSinkUntilTheWatchingEnds) {
   send({3, 0, 0});
   catch_up();
   EXPECT_DOUBLE_EQ(sink_.loads().at(3).queued_s, 1.5) << "nobody watches any more";
+}
+
+// As older servers send it.
+struct LoadsWithoutOwnWeight {
+  REMOTECL_MESSAGE(DeviceLoads);
+  Sequence<LoadOfDevice> devices;
+  REMOTECL_FIELDS(devices)
+};
+
+TEST_F(LoadWatchTest, AServerNeedNotSayTheOwnWeight) {
+  session_->watch_loads(&sink_);
+  const LoadOfDevice load{3, 1'500'000, 2500};
+  server_.send(LoadsWithoutOwnWeight{std::span<const LoadOfDevice>(&load, 1)});
+  catch_up();
+  ASSERT_EQ(sink_.loads().size(), 1u);
+  EXPECT_DOUBLE_EQ(sink_.loads().at(3).weight, 2.5);
+  EXPECT_EQ(sink_.loads().at(3).own, 0);
 }
 
 // The program waits for nothing, so the background thread has to read.
