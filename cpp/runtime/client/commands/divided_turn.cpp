@@ -6,7 +6,7 @@ namespace remotecl {
 
 DividedTurn::DividedTurn(AutomaticQueue& queue, Kernel& kernel, double size, WaitList wait)
     : queue_(queue),
-      placement_(Placement::instance()),
+      placement_(queue.placement_),
       lock_(queue.mutex_),
       kernel_(kernel),
       size_(size),

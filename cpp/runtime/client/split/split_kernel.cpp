@@ -5,7 +5,6 @@
 #include "runtime/client/placement/kernel_key.h"
 #include "runtime/client/split/division_event.h"
 #include "runtime/client/split/sliced_kernel_plan.h"
-#include "runtime/client/split/speed_table.h"
 
 namespace remotecl {
 namespace {
