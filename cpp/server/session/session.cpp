@@ -288,7 +288,7 @@ StatusReport::OfSession Session::status() const {
           counters_->memory(),
           channels_.rdma(),
           std::move(sockets),
-          grant_->weight()};
+          client_.grant().weight()};
 }
 
 std::vector<StatusReport::OfLink> Session::links() {

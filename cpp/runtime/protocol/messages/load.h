@@ -23,19 +23,8 @@ struct LoadOfDevice {
 struct DeviceLoads {
   REMOTECL_MESSAGE(DeviceLoads);
   Sequence<LoadOfDevice> devices;
-  std::uint64_t own_weight_thousandths = 0;  // of the session's user; 0: the server does not say so
-
-  template <class F>
-  constexpr decltype(auto) fields(F&& f) const {
-    return f(devices, own_weight_thousandths);
-  }
-  // Decodes.
-  template <class F>
-  constexpr bool fields(F&& f) {
-    if (!f(devices)) return false;
-    if (!f(own_weight_thousandths)) own_weight_thousandths = 0;
-    return true;
-  }
+  std::uint64_t own_weight_thousandths = 0;  // of the session's user; 0: not said
+  REMOTECL_FIELDS(devices, own_weight_thousandths)
 };
 
 }  // namespace remotecl
