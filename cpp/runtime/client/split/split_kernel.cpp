@@ -84,10 +84,8 @@ std::vector<const Device*> SplitKernel::devices() const {
 schedule::Division SplitKernel::make_division() const {
   double item_bytes = 0;
   for (const Slice& slice : slices_) item_bytes += slice.overwrites ? 0 : static_cast<double>(slice.item_bytes);
-  return {speeds_.history(key_, devices()),
-          range_.items(),
-          range_.granularity(),
-          {kLaunch, item_bytes / kBytesPerSecond}};
+  return {
+      speeds_.history(key_, devices()), range_.items(), range_.granularity(), {kLaunch, item_bytes / kBytesPerSecond}};
 }
 
 cl_int SplitKernel::fill() {
