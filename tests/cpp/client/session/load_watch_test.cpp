@@ -76,23 +76,6 @@ TEST_F(LoadWatchTest, ReportsReachTheSinkUntilTheWatchingEnds) {
   EXPECT_DOUBLE_EQ(sink_.loads().at(3).queued_s, 1.5) << "nobody watches any more";
 }
 
-// As older servers send it.
-struct LoadsWithoutOwnWeight {
-  REMOTECL_MESSAGE(DeviceLoads);
-  Sequence<LoadOfDevice> devices;
-  REMOTECL_FIELDS(devices)
-};
-
-TEST_F(LoadWatchTest, AServerNeedNotSayTheOwnWeight) {
-  session_->watch_loads(&sink_);
-  const LoadOfDevice load{3, 1'500'000, 2500};
-  server_.send(LoadsWithoutOwnWeight{std::span<const LoadOfDevice>(&load, 1)});
-  catch_up();
-  ASSERT_EQ(sink_.loads().size(), 1u);
-  EXPECT_DOUBLE_EQ(sink_.loads().at(3).weight, 2.5);
-  EXPECT_EQ(sink_.loads().at(3).own, 0);
-}
-
 // The program waits for nothing, so the background thread has to read.
 TEST_F(LoadWatchTest, ReportsAreReadWithoutAWait) {
   session_->watch_loads(&sink_);
