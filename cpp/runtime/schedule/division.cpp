@@ -11,9 +11,9 @@ namespace {
 // one of a device whose speed is not known is small.
 constexpr double kPart = 1.0 / 3, kFirstPart = 1.0 / 32;
 // Pieces are not smaller than this part of their device's region, nor shorter than so many launches.
-constexpr double kPartMin = 1.0 / 64, kLaunchesMin = 10;
+constexpr double kPieceMin = 1.0 / 64, kLaunchesMin = 10;
 // Regions stay if they make a launch this much longer at most. Bytes that move cost more than that.
-constexpr double kTolerance = 1.05;
+constexpr double kKeepTolerance = 1.05;
 // By how much launches of the same work vary.
 constexpr double kVariation = 1.5;
 
@@ -31,7 +31,7 @@ Division::Division(DivisionHistory history, std::uint64_t items, std::uint64_t g
   std::vector<Piece> regions = split_in_proportion(all_speeds(), items, granularity);
   if (std::ranges::any_of(history.shares, [](double share) { return share > 0; })) {
     std::vector<Piece> former = split_in_proportion(history.shares, items, granularity);
-    if (longest(former) <= longest(regions) * kTolerance) regions.swap(former);
+    if (longest(former) <= longest(regions) * kKeepTolerance) regions.swap(former);
   }
   set_regions(regions);
 }
@@ -94,7 +94,7 @@ std::uint64_t Division::left_of(std::uint32_t device) const {
 }
 
 std::uint64_t Division::piece_min(std::uint32_t device) const {
-  const double min = std::max(shares_[device] * kPartMin, devices_[device].speed * costs_.launch * kLaunchesMin);
+  const double min = std::max(shares_[device] * kPieceMin, devices_[device].speed * costs_.launch * kLaunchesMin);
   return at_most(std::ceil(min), items_);
 }
 
