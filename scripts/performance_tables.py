@@ -43,7 +43,7 @@ WRITTEN = re.compile(
     r"\d+ \w+ \d{4}, commit `[0-9a-f]{7,}`\.( Few repetitions \(`--quick`\)\.)?"
     r"(( Far: [\d.]+ Gbit/s, [\d.]+ ms each way\.)? A read of 4 bytes: (\w+ [\d.]+ us(, )?)+\.)?"
     r"( [\d,]+ points of [\d,]+, \w+ of [\d.]+ Mbit/s, pictures of \d+ pixels square, \d+ frames on their way\."
-    r" Client: [^`]+\. Links: .+\.)?"
+    r" Client: [^`]+\.( Servers: `[^`]+`\.)? Links: .+\.)?"
 )
 UNMEASURED = re.compile(r"Not measured yet: `[^`]+`\.\n")
 PASTED = re.compile(r"Pasted by hand in commit `[0-9a-f]{7,}`; the run was on \d+ \w+ \d{4}\. No newer run exists\.")
@@ -122,10 +122,12 @@ def pipeline_table(report: dict) -> str:
 def pipeline_facts(report: dict) -> str:
     """What went through the pipeline of augmented reality, and over what."""
     links = "; ".join(f"`{name}`: {words}" for name, words in report["links"].items())
+    servers = report["remotecl_device"]
+    of_servers = f" Servers: `{servers['device']}`." if servers and servers != report["native_device"] else ""
     return (
         f"{report['points']:,} points of {report['capacity']:,}, {report['codec']} of "
         f"{report['video_mbit_per_s']:.1f} Mbit/s, pictures of {report['pixels']} pixels square, "
-        f"{report['in_flight']} frames on their way. Client: {report['client']}. Links: {links}."
+        f"{report['in_flight']} frames on their way. Client: {report['client']}.{of_servers} Links: {links}."
     )
 
 

@@ -281,6 +281,15 @@ def test_the_pipelines_section_has_rows_and_targets():
         assert TABLES["page_problems"](changed) != []
 
 
+def test_the_pipelines_section_names_other_devices_of_servers():
+    near = PIPELINE_REPORT | {"remotecl_device": REPORT["native_device"]}
+    assert TABLES["make_section"](near, "0123abc") == TABLES["make_section"](PIPELINE_REPORT, "0123abc")
+    other = PIPELINE_REPORT | {"remotecl_device": REPORT["native_device"] | {"device": "A GPU"}}
+    section = TABLES["make_section"](other, "0123abc")
+    assert " 10 ms). Servers: `A GPU`. Links: `20m`" in section
+    assert TABLES["page_problems"](f"<!-- begin: one -->\n{section}<!-- end: one -->\n") == []
+
+
 def test_a_section_may_wait_for_its_machine():
     page = "<!-- begin: one -->\nNot measured yet: `make training SECTION=one`.\n<!-- end: one -->\n"
     assert TABLES["page_problems"](page) == []

@@ -24,6 +24,7 @@ import pyopencl as cl
 from ..._connect.connection import connect
 from ..._observe.stats import stats
 from ...errors import RemoteCLError
+from ..dnn.report import described
 from .pipelines import (
     COMPLETE,
     LOCAL,
@@ -220,6 +221,7 @@ def measure(task: Task) -> dict[str, Any]:
     count = len(latencies)
     used = {name: None if old is None else (getattr(after, name) - old) / count for name, old in vars(before).items()}
     return {
+        "device": described(pipeline.device),
         "frames": count,
         "frames_per_s": count / passed,
         "alone_s": statistics.median(alone),

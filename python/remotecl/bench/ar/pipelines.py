@@ -33,8 +33,14 @@ Pose = NDArray[np.float32]
 
 
 class Pipeline(ABC):
-    """Frames on their way: `begin` starts one, `end` waits for the oldest one and gives its image."""
+    """Frames on their way: `begin` starts one, `end` waits for the oldest one and gives its image.
 
+    Attributes:
+        device: that sorts the points.
+        decoder: of the client, if it has one.
+    """
+
+    device: cl.Device
     decoder: Decoder | None = None
 
     @abstractmethod
@@ -114,7 +120,7 @@ class Local(Pipeline):
     """The client does everything."""
 
     def __init__(self, client: Client) -> None:
-        self._client, self.decoder = client, client.decoder
+        self._client, self.decoder, self.device = client, client.decoder, client.queue.device
         self._free, self._begun = deque(client.slots), deque[_Slot]()
 
     def begin(self, pose: Pose) -> None:
@@ -136,10 +142,10 @@ class RemoteSort(Pipeline):
 
     def __init__(self, client: Client, connection: Connection) -> None:
         self._client, self.decoder, shape = client, client.decoder, client.shape
-        device = _compiling(connection, connection.servers[0])
-        context = cl.Context([device])
-        self._queue = cl.CommandQueue(context, device)
-        sort = Sort(context, device, shape)
+        self.device = _compiling(connection, connection.servers[0])
+        context = cl.Context([self.device])
+        self._queue = cl.CommandQueue(context, self.device)
+        sort = Sort(context, self.device, shape)
         self._free, self._begun = deque[tuple[_Slot, _Slot]](), deque[tuple[_Slot, _Slot]]()
         for own in client.slots:
             slot = _Slot(context, shape)
@@ -246,6 +252,7 @@ class RemoteOrder(Pipeline):
 
     def __init__(self, client: Client, remote: Remote) -> None:
         self._client, self._remote, self.decoder = client, remote, client.decoder
+        self.device = remote.queue.device
         self._free = deque(zip(client.slots, remote.slots, strict=True))
         self._begun = deque[tuple[_Slot, _Slot]]()
         # Entries of an order that are fetched before it is known how many there are.
@@ -281,7 +288,7 @@ class RemoteImage(Pipeline):
     """A server does everything; the client sends where its viewer is, and gets what that sees."""
 
     def __init__(self, remote: Remote) -> None:
-        self._remote = remote
+        self._remote, self.device = remote, remote.queue.device
         self._free, self._begun = deque(remote.slots), deque[_Slot]()
 
     def begin(self, pose: Pose) -> None:

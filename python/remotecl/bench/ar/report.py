@@ -28,6 +28,7 @@ class Measurement:
     Attributes:
         link: its name; ``"loopback"``.
         configuration: of `CONFIGURATIONS`.
+        device: what a report says of the device that sorts the points.
         frames: how many were measured.
         frames_per_s: of them.
         alone_s: median latency from pose to picture if there is one frame at a time.
@@ -42,6 +43,7 @@ class Measurement:
 
     link: str
     configuration: str
+    device: dict[str, str]
     frames: int
     frames_per_s: float
     alone_s: float
@@ -170,7 +172,7 @@ class Report:
             "load": self.load,
             "quick": False,
             "native_device": self.device,
-            "remotecl_device": self.device,
+            "remotecl_device": next((row.device for row in self.rows if row.configuration != LOCAL), None),
             "failures": [f"{row.link}, {row.configuration}: {row.problem}" for row in self.rows if row.problem],
             "client": self.client,
             "codec": self.codec,

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyopencl as cl
 
 from ..._loading.activation import original_environment
 from ...errors import RemoteCLError
+from ..dnn.report import described
 from . import cloud, reference, video, viewer
 from .client import CHECKED_FRAMES, Task, native_processor
 from .links import LINKS, Servers
@@ -75,7 +75,7 @@ def main(
         file, packets = video.encode(pictures, (width, height), codec, folder, bitrate)
         points, expected = _expected(file, shape)
         report = Report(
-            _described(device), codec, packets.stat().st_size / frames * video.RATE * 8 / 1e6, points, shape.capacity,
+            described(device), codec, packets.stat().st_size / frames * video.RATE * 8 / 1e6, points, shape.capacity,
             pixels, in_flight, words,
         )  # fmt: skip
         print(report.heading(), flush=True)
@@ -160,11 +160,3 @@ def _expected(file: Path, shape: Shape) -> tuple[int, cloud.Bytes]:
     width, _ = cloud.picture_size(shape.patch)
     points = cloud.points_of(np.frombuffer(picture, np.uint8).reshape(-1, width), shape.patch)
     return len(points.positions), reference.draw(points, viewer.pose(CHECKED_FRAMES - 1), shape.pixels)
-
-
-def _described(device: cl.Device) -> dict[str, str]:
-    words = {
-        "platform": device.platform.name, "device": device.name, "version": device.version,
-        "driver": device.driver_version,
-    }  # fmt: skip
-    return {name: word.strip() for name, word in words.items()}

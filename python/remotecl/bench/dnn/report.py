@@ -10,6 +10,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import pyopencl as cl
+
 from ..._display import table
 from ..._display.table import Table
 from .machine import Options
@@ -180,13 +182,16 @@ class Report:
 
     def _device(self, where: str) -> dict[str, str] | None:
         device = next((place.device for place in self.places if place.name == where), None)
-        if device is None:
-            return None
-        words = {
-            "platform": device.platform.name, "device": device.name, "version": device.version,
-            "driver": device.driver_version,
-        }  # fmt: skip
-        return {name: word.strip() for name, word in words.items()}
+        return None if device is None else described(device)
+
+
+def described(device: cl.Device) -> dict[str, str]:
+    """What a report says of a device."""
+    words = {
+        "platform": device.platform.name, "device": device.name, "version": device.version,
+        "driver": device.driver_version,
+    }  # fmt: skip
+    return {name: word.strip() for name, word in words.items()}
 
 
 def _differences(one: Options, other: Options) -> int:

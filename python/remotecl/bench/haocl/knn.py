@@ -26,10 +26,11 @@ _FEWEST_ROWS = 256
 SOURCE = """
 #define NOBODY 0x7f800000ffffffffUL  // infinitely far
 
-void insert(ulong* best, const ulong candidate) {  // best is ascending
-  int place = NEIGHBOURS - 1;
-  for (; place > 0 && best[place - 1] > candidate; --place) best[place] = best[place - 1];
-  best[place] = candidate;
+// Without branches and with fixed places, so that a GPU keeps `best`, which is ascending, in registers.
+void insert(ulong* best, const ulong candidate) {
+  for (int place = NEIGHBOURS - 1; place > 0; --place)
+    best[place] = max(best[place - 1], min(best[place], candidate));
+  best[0] = min(best[0], candidate);
 }
 
 // Work-items of a part, one for each query: the nearest among a part of the rows.
