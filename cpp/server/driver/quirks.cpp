@@ -18,7 +18,8 @@ constexpr std::array kTable = {
          .crashes_filling_buffer_images = true,
          .crashes_copying_parts = true,
          .compiles_for_binary = true}},
-    Row{"NVIDIA CUDA", {.kernel_events_end_late = true, .releases_wait_for_kernels = true}},
+    Row{"NVIDIA CUDA",
+        {.needs_request_for_arguments = true, .kernel_events_end_late = true, .releases_wait_for_kernels = true}},
 };
 constexpr Quirks kNone;
 

@@ -11,8 +11,8 @@ struct Quirks {
   // Two links of equal programs at the same time, even in two processes, can make one of them fail, because
   // the driver replaces a file of its cache in two steps.
   bool links_disturb_each_other = false;
-  // The driver says nothing about kernel arguments unless the program was built with -cl-kernel-arg-info. The
-  // option is safe to add for these drivers only: NVIDIA's compiler rejects some kernels with it.
+  // The driver says nothing about kernel arguments unless the program was built with -cl-kernel-arg-info. Without the
+  // option a kernel may write whatever it takes, so kernels on several devices that share an input wait for each other.
   bool needs_request_for_arguments = false;
   // Filling a 1D buffer image ends the process.
   bool crashes_filling_buffer_images = false;

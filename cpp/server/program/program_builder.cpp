@@ -198,8 +198,15 @@ cl_program BuildReport::link(Device& device, const std::string& options, const s
     {
       const FileLock alone = lock();
       const cl_device_id id = device.id();
-      native = clLinkProgram(context, 1, &id, all_options.c_str(), static_cast<cl_uint>(programs.size()),
-                             programs.empty() ? nullptr : programs.data(), nullptr, nullptr, &record.values.error);
+      const auto link_with = [&](const std::string& all) {
+        native = clLinkProgram(context, 1, &id, all.c_str(), static_cast<cl_uint>(programs.size()),
+                               programs.empty() ? nullptr : programs.data(), nullptr, nullptr, &record.values.error);
+      };
+      link_with(all_options);
+      if (record.values.error != CL_SUCCESS && asks) {
+        if (native != nullptr) clReleaseProgram(native);
+        link_with(options);
+      }
     }
     finish(record, native, device, nullptr);
     if (native != nullptr && record.values.binary_type == CL_PROGRAM_BINARY_TYPE_EXECUTABLE) {

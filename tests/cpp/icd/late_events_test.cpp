@@ -89,6 +89,30 @@ TEST_F(LateEventsTest, ReleasedMemoryIsThereForThoseWhoNeedIt) {
   status_when_seen_ = CL_RUNNING;  // some of these had to wait
 }
 
+TEST_F(LateEventsTest, KernelsOnTwoDevicesReadOneBufferAtTheSameTime) {
+  const std::vector<cl_device_id> gpus = devices(CL_DEVICE_TYPE_GPU);
+  const Owned<cl_context> both = make_context(gpus);
+  const Owned<cl_command_queue> first = make_queue(both, gpus[0]), second = make_queue(both, gpus[1]);
+  const Owned<cl_mem> shared = make_buffer(both, std::vector<int>(kLong, 5));
+  const Owned<cl_mem> one = make_buffer(both, kLong * sizeof(int)), other = make_buffer(both, kLong * sizeof(int));
+  for (const char* const text : {"copy_mm", "unasked copy_mm"}) {
+    const Owned<cl_program> program = build(both, text);
+    const Owned<cl_kernel> copy = make_kernel(program, "copy_mm");
+    cl_kernel_arg_type_qualifier type = 0;
+    EXPECT_EQ(clGetKernelArgInfo(copy, 0, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof type, &type, nullptr),
+              CL_KERNEL_ARG_INFO_NOT_AVAILABLE);
+    set_arguments(copy, shared, one);
+    check(run(first, copy, text[0] == 'u' ? 4 : kLong));
+    check(clFlush(first));
+    set_arguments(copy, shared, other);
+    check(run(second, copy, 4));
+    check(clFinish(second));
+    if (text[0] != 'u') seen();  // the long kernels began at the same time, and are as long
+    EXPECT_EQ(read<int>(second, other, 4), std::vector<int>(4, 5));
+    check(clFinish(first));
+  }
+}
+
 }  // namespace
 }  // namespace remotecl::testing
 
@@ -96,6 +120,6 @@ int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
   ::testing::AddGlobalTestEnvironment(new remotecl::testing::Environment(
       1, {"OCL_ICD_VENDORS=" REMOTECL_FAKE_DRIVER, "OCL_ICD_PLATFORM_SORT=none",
-          "REMOTECL_FAKE_DRIVER=platform=NVIDIA CUDA,gpu=1,late-events,slow-releases,item-ns=1000000"}));
+          "REMOTECL_FAKE_DRIVER=platform=NVIDIA CUDA,gpu=2,late-events,slow-releases,item-ns=1000000"}));
   return RUN_ALL_TESTS();
 }

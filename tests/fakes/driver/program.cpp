@@ -1,5 +1,6 @@
 // Programs. Each word "k_..." of a program's code is a kernel, whose arguments the letters spell, and so is each of the
-// names in built_in.cpp; code with the word "error" does not build.
+// names in built_in.cpp; code with the word "error" does not build, nor with the word "unasked" if the build asks for
+// kernels' arguments.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -26,9 +27,10 @@ std::string binary_of(cl_program program) {
 
 cl_int build(cl_program program, cl_program_binary_type type, const std::string& code, const char* options) {
   if (!program->context->device->has_compiler() && !program->is_binary) return CL_COMPILER_NOT_AVAILABLE;
-  const bool fails = code.find("error") != std::string::npos || std::strstr(options, "-Werror") != nullptr;
-  program->log = fails ? "the code has an error" : "";
   program->describes_arguments = std::strstr(options, "-cl-kernel-arg-info") != nullptr;
+  const bool fails = code.find("error") != std::string::npos || std::strstr(options, "-Werror") != nullptr ||
+                     (program->describes_arguments && code.find("unasked") != std::string::npos);
+  program->log = fails ? "the code has an error" : "";
   program->status = fails ? CL_BUILD_ERROR : CL_BUILD_SUCCESS;
   program->type = fails ? CL_PROGRAM_BINARY_TYPE_NONE : type;
   program->kernels = fails || type != CL_PROGRAM_BINARY_TYPE_EXECUTABLE ? std::vector<std::string>() : kernels_in(code);

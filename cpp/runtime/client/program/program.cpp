@@ -87,13 +87,19 @@ bool Program::any_built() const {
 
 std::optional<KernelInfo> Program::kernel_info(const std::string& name, const Device* device) const {
   if (device != nullptr && device->is_automatic()) return joint_kernel_info(name, *device);
+  std::optional<KernelInfo> found;
   const MutexLock lock(mutex_);
   for (const auto& [at, build] : builds_) {
     if (!build.executable || (device != nullptr && device != at)) continue;
     const auto kernel = build.kernels.find(name);
-    if (kernel != build.kernels.end()) return kernel->second;
+    if (kernel == build.kernels.end()) continue;
+    if (!found) {
+      found = kernel->second;
+    } else if (code_.origin == ProgramOrigin::kSource) {
+      complete(*found, kernel->second);  // a driver says less of what it has from another one's binary
+    }
   }
-  return std::nullopt;
+  return found;
 }
 
 std::vector<std::string> Program::kernel_names() const {
