@@ -25,8 +25,8 @@ void CL_CALLBACK ended(cl_event, cl_int status, void* data) {
 }
 
 void notify_as(EventWaiters::Report report, EventWaiters& waiters, cl_event event,
-               CompletionNotifier::Function function) {
-  if (waiters.wait(event, function, report)) return;
+               CompletionNotifier::Function function, CompletionNotifier::Position position) {
+  if (waiters.wait(event, function, report, position)) return;
   auto* wait = new Wait{Native<cl_event>::retained(event), std::move(function)};
   wait->handed_over.store(true, std::memory_order_release);
   const cl_int error = clSetEventCallback(event, CL_COMPLETE, ended, wait);
@@ -43,16 +43,18 @@ CompletionNotifier::~CompletionNotifier() = default;
 void CompletionNotifier::expect_late(cl_context context) const { waiters_->add(context); }
 void CompletionNotifier::stop() const { waiters_->stop(); }
 
-void CompletionNotifier::notify(cl_event event, Function function) const {
-  notify_as(EventWaiters::Report::kInTurn, *waiters_, event, std::move(function));
+void CompletionNotifier::comes(Position position) const { waiters_->comes(position); }
+
+void CompletionNotifier::notify(cl_event event, Function function, Position position) const {
+  notify_as(EventWaiters::Report::kInTurn, *waiters_, event, std::move(function), position);
 }
 
-void CompletionNotifier::notify_asked(cl_event event, Function function) const {
-  notify_as(EventWaiters::Report::kAsked, *waiters_, event, std::move(function));
+void CompletionNotifier::notify_asked(cl_event event, Function function, Position position) const {
+  notify_as(EventWaiters::Report::kAsked, *waiters_, event, std::move(function), position);
 }
 
 void CompletionNotifier::notify_apart(cl_event event, Function function) const {
-  notify_as(EventWaiters::Report::kApart, *waiters_, event, std::move(function));
+  notify_as(EventWaiters::Report::kApart, *waiters_, event, std::move(function), kLast);
 }
 
 }  // namespace remotecl::server

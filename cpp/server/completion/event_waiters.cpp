@@ -50,11 +50,19 @@ void EventWaiters::stop() {
   wake_.notify_all();
 }
 
-bool EventWaiters::wait(cl_event event, Function& function, Report report) {
+void EventWaiters::add(Lane& lane, Job job) {
+  const auto after = [](Position position, const Job& other) { return position < other.position; };
+  const auto at = lane.is_apart ? lane.jobs.end()
+                                : std::upper_bound(lane.jobs.begin(), lane.jobs.end(), job.position, after);
+  lane.jobs.insert(at, std::move(job));
+}
+
+bool EventWaiters::wait(cl_event event, Function& function, Report report, Position position) {
   if (!is_needed_.load(std::memory_order_relaxed)) return false;
   const auto context = event_value<cl_context>(event, CL_EVENT_CONTEXT);
   const bool is_apart = report == Report::kApart;
-  void* const key = lane_of(event, is_apart);
+  if (position == CompletionNotifier::kLast) position = last_.load(std::memory_order_relaxed);
+  void* key = lane_of(event, is_apart);
   const cl_int status = execution_status(event);
   const bool has_ended = status <= CL_COMPLETE;
   bool is_watched = true;
@@ -62,21 +70,26 @@ bool EventWaiters::wait(cl_event event, Function& function, Report report) {
   {
     MutexLock lock(mutex_);
     if (!contexts_.contains(context)) return false;
-    const auto lane = lanes_.find(key);
+    auto lane = lanes_.find(key);
+    // A thread waits for the later one already.
+    if (!has_ended && !is_apart && lane != lanes_.end() && !lane->second.jobs.empty() &&
+        position < lane->second.jobs.front().position) {
+      lane = lanes_.find(key = event);
+    }
     const bool is_new = lane == lanes_.end();
     if (is_new && has_ended && is_apart) {
       lock.unlock();
       function(status);
       return true;
     }
-    Job job{Native<cl_event>::retained(event), ++jobs_, std::move(function)};
+    Job job{Native<cl_event>::retained(event), ++jobs_, std::move(function), position};
     if (is_new && has_ended) {
       collect_ended();
       collect(std::move(job), status);
     } else if (is_new) {
       is_watched = open(key, is_apart, std::move(job));
     } else {
-      lane->second.jobs.push_back(std::move(job));
+      add(lane->second, std::move(job));
       if (has_ended && !is_apart) collect_ended();
     }
     if (has_ended && !is_apart) collected = collected_;

@@ -11,6 +11,7 @@
 
 #include "runtime/base/mutex.h"
 #include "runtime/base/ref_counted.h"
+#include "server/completion/completion_notifier.h"
 #include "server/completion/native.h"
 
 namespace remotecl::server {
@@ -18,8 +19,8 @@ namespace remotecl::server {
 // Detects that native events of a session have ended, for drivers that call back late: NVIDIA's takes some 20
 // us longer than a waiting thread, and occasionally more than a millisecond. The events of an in-order queue
 // form a lane, because they end in order. Every other event has its own lane, because other events may wait
-// for it. A thread waits for each lane, unless an EventPoller polls it. If there are too many threads, the
-// driver's callback is used.
+// for it, and so has an event of an in-order queue that is asked for after a later one of its queue. A thread waits for
+// each lane, unless an EventPoller polls it. If there are too many threads, the driver's callback is used.
 //
 // The first thread to see an end reports it, with all others that have ended, in the order in which they were
 // added, so that each end is reported before the ends of those that waited for it. One thread reports at a
@@ -28,6 +29,7 @@ namespace remotecl::server {
 class EventWaiters final : public RefCounted {
  public:
   using Function = std::function<void(cl_int status)>;
+  using Position = CompletionNotifier::Position;
   enum class Report {
     kInTurn,  // after everything that ended before
     kAsked,   // the same, and what has ended is reported before wait() returns
@@ -36,10 +38,15 @@ class EventWaiters final : public RefCounted {
 
   // From now on waits for events of this context.
   void add(cl_context context) EXCLUDES(mutex_);
+  // A command with this position comes. One thread at a time.
+  void comes(Position position) {
+    if (position > last_.load(std::memory_order_relaxed)) last_.store(position, std::memory_order_relaxed);
+  }
   // Calls `function`, which must not block or take a session's lock, when the event has ended; before wait()
   // returns if it has ended and no other thread is reporting. Returns false, and leaves `function` unchanged,
   // if the event's driver calls back fast.
-  bool wait(cl_event event, Function& function, Report report = Report::kInTurn) EXCLUDES(mutex_);
+  bool wait(cl_event event, Function& function, Report report = Report::kInTurn,
+            Position position = CompletionNotifier::kLast) EXCLUDES(mutex_);
   // Ends the threads that have nothing to wait for.
   void stop() EXCLUDES(mutex_);
 
@@ -58,14 +65,17 @@ class EventWaiters final : public RefCounted {
     Native<cl_event> event;
     std::uint64_t number = 0;  // higher than the numbers of the commands that it waits for
     Function function;
+    Position position = 0;
     cl_int status = CL_COMPLETE;  // valid once it has ended
   };
   struct Callback;
   struct Lane {
     bool is_apart = false;
-    std::deque<Job> jobs{};  // the first one is waited for
+    std::deque<Job> jobs{};  // the first one is waited for; ascending by position unless it is apart
   };
+  using Lanes = std::unordered_map<void*, Lane>;
 
+  static void add(Lane& lane, Job job);
   void run() EXCLUDES(mutex_);
   void run(void* key) EXCLUDES(mutex_);
   bool has_thread_for_one_more() REQUIRES(mutex_);
@@ -85,12 +95,13 @@ class EventWaiters final : public RefCounted {
 
   std::atomic<bool> is_needed_{false};
   std::atomic<bool> has_unwatched_{false};
+  std::atomic<Position> last_{0};
   // Held during queries of an event's status, which do not block, but during no other call of the driver.
   Mutex mutex_;
   ConditionVariable wake_;
   ConditionVariable reported_some_;
   std::unordered_set<cl_context> contexts_ GUARDED_BY(mutex_);
-  std::unordered_map<void*, Lane> lanes_ GUARDED_BY(mutex_);  // by queue or event; removed by what watches them
+  Lanes lanes_ GUARDED_BY(mutex_);                            // by queue or event; removed by what watches them
   std::vector<void*> unwatched_ GUARDED_BY(mutex_);           // lanes that pollers poll
   std::deque<void*> ready_ GUARDED_BY(mutex_);                // lanes that a thread will wait for next
   std::deque<Job> ended_ GUARDED_BY(mutex_);                  // to be reported

@@ -17,6 +17,7 @@ Event* EventTable::make(EventId id, Queue& queue, bool reports_unasked, bool unh
     traced_ = std::move(event);
     return traced_.get();
   }
+  strand_.completions().comes(id);
   event->observed = reports_unasked;
   event->unhurried = unhurried;
   Event* const result = event.get();
@@ -186,23 +187,23 @@ void EventTable::report(Event& event, bool is_asked) {
     outbox_.flush();
   };
   if (is_asked) {
-    strand_.completions().notify_asked(event.native.get(), std::move(report));
+    strand_.completions().notify_asked(event.native.get(), std::move(report), event.id);
   } else {
-    strand_.completions().notify(event.native.get(), std::move(report));
+    strand_.completions().notify(event.native.get(), std::move(report), event.id);
   }
 }
 
 void EventTable::notify_end(Event& event) {
-  strand_.completions().notify(event.native.get(),
-                               [this, strand = Ref<Strand>(&strand_), event = Ref<Event>(&event)](cl_int status) {
-                                 strand->later([this, event, status] { end(*event, status); });
-                               });
+  auto ended = [this, strand = Ref<Strand>(&strand_), event = Ref<Event>(&event)](cl_int status) {
+    strand->later([this, event, status] { end(*event, status); });
+  };
+  strand_.completions().notify(event.native.get(), std::move(ended), event.id);
 }
 
 void EventTable::forward_end(Event& event, Ref<EventSink> sink) {
-  strand_.completions().notify(event.native.get(),
-                               [strand = Ref<Strand>(&strand_), sink = std::move(sink), id = event.id,
-                                held = hold_answer(counters_)](cl_int status) { sink->signal(id, status); });
+  auto ended = [strand = Ref<Strand>(&strand_), sink = std::move(sink), id = event.id,
+                held = hold_answer(counters_)](cl_int status) { sink->signal(id, status); };
+  strand_.completions().notify(event.native.get(), std::move(ended), event.id);
 }
 
 void EventTable::run_ready() {

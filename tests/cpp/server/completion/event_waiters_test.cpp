@@ -106,6 +106,23 @@ TEST_F(EventWaitersTest, OtherSessionsAndWhatIsApartDoNotWait) {
   EXPECT_EQ(told(1), std::vector<int>{2});
 }
 
+TEST_F(EventWaitersTest, OneThatIsAskedForAfterALaterOneOfItsQueueIsNotHeldByThat) {
+  const cl_command_queue in_order = queue(0);
+  const cl_event first_gate = gate(), last_gate = gate();
+  const cl_event first = marker(in_order, {first_gate}), last = marker(in_order, {last_gate});
+  session_.comes(1);
+  session_.comes(2);
+  session_.notify(last, noting(2));
+  session_.notify(first, noting(1), 1);
+  clFlush(in_order);
+  clSetUserEventStatus(first_gate, CL_COMPLETE);
+  EXPECT_EQ(told(1), std::vector<int>{1});
+  session_.notify_asked(first, noting(3), 1);
+  EXPECT_EQ(told(1), std::vector<int>{3});
+  clSetUserEventStatus(last_gate, CL_COMPLETE);
+  EXPECT_EQ(told(1), std::vector<int>{2});
+}
+
 TEST_F(EventWaitersTest, FailureIsTold) {
   const cl_command_queue in_order = queue(0);
   const cl_event start = gate();
