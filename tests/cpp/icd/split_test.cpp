@@ -182,20 +182,23 @@ TEST_F(SplitTest, ItsEventHasTheTimesOfAllPieces) {
   // The first launch compiles the kernel.
   check(split_(2, queues, spin, 0, 1, nullptr, &kSpinning, nullptr, 1, &slice, 0, nullptr, nullptr));
   for (const cl_command_queue queue : queues) check(clFinish(queue));
-  Owned<cl_event> end;
-  const cl_ulong before = now();
-  check(split_(2, queues, spin, 0, 1, nullptr, &kSpinning, nullptr, 1, &slice, 0, nullptr, end.out()));
-  check(clWaitForEvents(1, end.pointer()));
-  const cl_ulong half = (now() - before) / 2;
-  const auto time = [&](cl_profiling_info name) { return value<cl_ulong>(clGetEventProfilingInfo, end.get(), name); };
-  const cl_ulong queued = time(CL_PROFILING_COMMAND_QUEUED), submit = time(CL_PROFILING_COMMAND_SUBMIT),
-                 start = time(CL_PROFILING_COMMAND_START), stop = time(CL_PROFILING_COMMAND_END);
-  EXPECT_LE(queued, submit);
-  EXPECT_LE(submit, start);
-  EXPECT_LT(start, before + half);
-  EXPECT_GT(stop - start, half);
-  EXPECT_EQ(status(end), CL_COMPLETE);
-  check(clFinish(profiled[0]));
+  bool is_most_of_it = false;
+  for (int i = 0; i < 10 && !is_most_of_it; ++i) {  // other processes may delay the pieces
+    Owned<cl_event> end;
+    const cl_ulong before = now();
+    check(split_(2, queues, spin, 0, 1, nullptr, &kSpinning, nullptr, 1, &slice, 0, nullptr, end.out()));
+    check(clWaitForEvents(1, end.pointer()));
+    const cl_ulong half = (now() - before) / 2;
+    const auto time = [&](cl_profiling_info name) { return value<cl_ulong>(clGetEventProfilingInfo, end.get(), name); };
+    const cl_ulong queued = time(CL_PROFILING_COMMAND_QUEUED), submit = time(CL_PROFILING_COMMAND_SUBMIT),
+                   start = time(CL_PROFILING_COMMAND_START), stop = time(CL_PROFILING_COMMAND_END);
+    EXPECT_LE(queued, submit);
+    EXPECT_LE(submit, start);
+    is_most_of_it = start < before + half && stop - start > half;
+    EXPECT_EQ(status(end), CL_COMPLETE);
+    check(clFinish(profiled[0]));
+  }
+  EXPECT_TRUE(is_most_of_it);
 }
 
 TEST_F(SplitTest, AnEmptyRangeDoesNothing) {
