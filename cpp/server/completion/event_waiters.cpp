@@ -52,8 +52,8 @@ void EventWaiters::stop() {
 
 void EventWaiters::add(Lane& lane, Job job) {
   const auto after = [](Position position, const Job& other) { return position < other.position; };
-  const auto at = lane.is_apart ? lane.jobs.end()
-                                : std::upper_bound(lane.jobs.begin(), lane.jobs.end(), job.position, after);
+  const auto at =
+      lane.is_apart ? lane.jobs.end() : std::upper_bound(lane.jobs.begin(), lane.jobs.end(), job.position, after);
   lane.jobs.insert(at, std::move(job));
 }
 
