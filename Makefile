@@ -136,10 +136,10 @@ rdma-short: setup
 	@$(call built,$(RDMA_TARGETS))
 	REMOTECL_TEST_RDMA=1 scripts/rdma-guest.sh scripts/rdma-short.sh build || [ $$? -eq 77 ]
 
-# 300 losses. The guest is slow.
+# 300 losses. The guest is slow, and with 1 GiB it reads its programs from the disk again and again.
 rdma-faults: setup
 	@$(call built,$(RDMA_TARGETS) remotecl_random_commands_tests remotecl_kill_tests)
-	RDMA_GUEST_SECONDS=3600 scripts/rdma-guest.sh scripts/rdma-faults.sh build 240 20 100 40
+	RDMA_GUEST_MEMORY=2048 RDMA_GUEST_SECONDS=3600 scripts/rdma-guest.sh scripts/rdma-faults.sh build 240 20 100 40
 
 # The guest of `make rdma`, whose kernel has a camera: vivid, which makes its own pictures.
 camera: package
