@@ -76,16 +76,24 @@ NDRange checked_range(const Targets& targets, Kernel& kernel, cl_uint dimension,
   return range;
 }
 
-// Those of the application, if they suffice, or those that are proven if it gives none.
-std::vector<Slice> checked_slices(const Targets& targets, Kernel& kernel, const NDRange& range, cl_uint dimension,
-                                  std::span<const remotecl_slice> given) {
+std::vector<Slice> slices_of(std::span<const remotecl_slice> given) {
   std::vector<Slice> slices;
   for (const remotecl_slice& one : given) {
     slices.push_back({one.argument, one.overwrites != 0, one.item_bytes, one.before, one.after});
   }
+  return slices;
+}
+
+// Those of the call or, if it gives none, of the kernel, if they suffice; if there are none, those that are proven.
+std::vector<Slice> checked_slices(const Targets& targets, Kernel& kernel, const NDRange& range, cl_uint dimension,
+                                  std::span<const remotecl_slice> given) {
+  std::vector<Slice> slices = slices_of(given);
+  if (DeclaredSlices declared = kernel.slices(); slices.empty() && declared.dimension == dimension) {
+    slices = std::move(declared.slices);
+  }
   const cl_int error = SplitKernel::check_slices(kernel, slices);
   if (error == CL_SUCCESS) return slices;
-  require(given.empty(), error);
+  require(slices.empty(), error);
   ProvenSlices proven = prove_slices(kernel, targets.named(), range, dimension);
   require(proven.why_not.empty(), CL_INVALID_OPERATION);
   return std::move(proven.slices);
@@ -125,5 +133,22 @@ char* remotecl_explain_split(cl_uint queue_count, const cl_command_queue* queues
     if (SplitKernel::check_slices(kernel, {}) == CL_SUCCESS) return nullptr;
     const ProvenSlices proven = prove_slices(kernel, targets.named(), range, dimension);
     return proven.why_not.empty() ? nullptr : copy_json(proven.why_not);
+  });
+}
+
+cl_int remotecl_set_kernel_slices(cl_kernel kernel_handle, cl_uint dimension, cl_uint slice_count,
+                                  const remotecl_slice* slices) {
+  return icd::enter([&] {
+    Kernel& kernel = icd::object<Kernel>(kernel_handle);
+    require(dimension < 3 && (slice_count == 0 || slices != nullptr), CL_INVALID_VALUE);
+    const auto given = std::span(slices, slice_count);
+    std::vector<bool> is_named(kernel.info().arguments.size());
+    for (const remotecl_slice& one : given) {
+      require(one.argument < is_named.size() && !is_named[one.argument], CL_INVALID_ARG_INDEX);
+      require(one.item_bytes != 0, CL_INVALID_VALUE);
+      is_named[one.argument] = true;
+    }
+    kernel.set_slices({dimension, slices_of(given)});
+    return CL_SUCCESS;
   });
 }

@@ -61,7 +61,7 @@ from ._schedule.automatic import auto
 from ._schedule.explanation import Explanation, KernelPart, explain
 from ._schedule.fallback import Adaptive, AdaptiveFrame, adaptive
 from ._schedule.python_policy import Candidate, PolicyTask
-from ._schedule.split import Slice, split
+from ._schedule.split import Slice, set_slices, split
 from ._tracing.event_graph import EventEdge, EventGraph, EventGraphError, EventNode, event_graph
 from ._tracing.lanes import LaneList, LaneSummary
 from ._tracing.records import TraceDevice, TraceRecord
@@ -154,6 +154,7 @@ __all__ = [
     "server_of",
     "servers",
     "set_content_size",
+    "set_slices",
     "split",
     "stats",
     "status",

@@ -16,6 +16,14 @@ namespace {
 
 using SliceTuple = std::tuple<cl_uint, bool, std::uint64_t, std::uint64_t, std::uint64_t>;
 
+std::vector<remotecl_slice> slices_of(const std::vector<SliceTuple>& tuples) {
+  std::vector<remotecl_slice> slices;
+  for (const auto& [argument, overwrites, item_bytes, before, after] : tuples) {
+    slices.push_back({argument, overwrites ? 1u : 0u, item_bytes, before, after});
+  }
+  return slices;
+}
+
 // An OpenCL error code, and the event, which the caller owns. `offset` and `local` may be empty.
 std::pair<int, Handle> enqueue_split(const std::vector<Handle>& queues, Handle kernel, cl_uint dimension,
                                      const std::vector<std::size_t>& offset, const std::vector<std::size_t>& global,
@@ -23,10 +31,7 @@ std::pair<int, Handle> enqueue_split(const std::vector<Handle>& queues, Handle k
                                      const std::vector<Handle>& wait_for) {
   const auto targets = objects<cl_command_queue>(queues);
   const auto events = objects<cl_event>(wait_for);
-  std::vector<remotecl_slice> parts;
-  for (const auto& [argument, overwrites, item_bytes, before, after] : slices) {
-    parts.push_back({argument, overwrites ? 1u : 0u, item_bytes, before, after});
-  }
+  const std::vector<remotecl_slice> parts = slices_of(slices);
   const auto or_null = [](const auto& list) { return list.empty() ? nullptr : list.data(); };
   cl_event event = nullptr;
   const cl_int code = remotecl_enqueue_split(
@@ -34,6 +39,13 @@ std::pair<int, Handle> enqueue_split(const std::vector<Handle>& queues, Handle k
       static_cast<cl_uint>(global.size()), or_null(offset), global.data(), or_null(local),
       static_cast<cl_uint>(parts.size()), parts.data(), static_cast<cl_uint>(events.size()), or_null(events), &event);
   return {code, reinterpret_cast<Handle>(event)};
+}
+
+// An OpenCL error code.
+int set_kernel_slices(Handle kernel, cl_uint dimension, const std::vector<SliceTuple>& slices) {
+  const std::vector<remotecl_slice> parts = slices_of(slices);
+  return remotecl_set_kernel_slices(reinterpret_cast<cl_kernel>(kernel), dimension, static_cast<cl_uint>(parts.size()),
+                                    parts.data());
 }
 
 // Why a kernel cannot be divided without slices, or None.
@@ -60,6 +72,8 @@ void bind_split(py::module_& module) {
   module.def("explain_split", &explain_split, py::arg("queues"), py::arg("kernel"), py::arg("dimension"),
              py::arg("offset"), py::arg("global_size"), py::call_guard<py::gil_scoped_release>(),
              "Why a kernel cannot be divided without slices, or None.");
+  module.def("set_kernel_slices", &set_kernel_slices, py::arg("kernel"), py::arg("dimension"), py::arg("slices"),
+             "Declares which bytes a kernel's launches touch; returns an OpenCL error code.");
 }
 
 }  // namespace remotecl::python

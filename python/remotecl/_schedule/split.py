@@ -20,9 +20,9 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True)
 class Slice:
-    """Which bytes of a buffer a work-item touches, for `split`: item i those from ``i * item_bytes`` on.
+    """Which bytes of a buffer a work-item touches, for `split` and `set_slices`.
 
-    i is the global id in the dimension that is divided.
+    Item i touches those from ``i * item_bytes`` on; i is the global id in the dimension that is divided.
 
     Attributes:
         item_bytes: how many bytes belong to one item; those of a row if a row-major matrix is divided into rows.
@@ -129,6 +129,37 @@ def split(
     _check_slices(cl, code, kernel, len(global_size), dimension)
     check(cl, code, "remotecl_enqueue_split")
     return cl.Event.from_int_ptr(handle, retain=False)
+
+
+def set_slices(kernel: pyopencl.Kernel, slices: Mapping[int, Slice | int], dimension: int = 0) -> None:
+    """Declares which bytes of its buffers a kernel touches, so that plain launches of it may be divided.
+
+    A long launch on the automatic device is then divided among members by itself, as it is where the kernel's source
+    proves the slices, and `split` along this dimension needs none. What `split` says of kernels that are divided holds
+    here, too. Holds for this kernel object and the launches that follow.
+
+    Args:
+        kernel: of a context on remotecl's platform.
+        slices: as for `split`; empty: takes the declaration back.
+        dimension: that may be divided.
+
+    Raises:
+        ValueError: there is no such dimension, or a slice is impossible or names an argument that `kernel` does not
+            have.
+
+    Example::
+
+        remotecl.set_slices(blur, {0: remotecl.Slice(4 * width, before=1, after=1), 1: 4 * width}, dimension=1)
+        blur(queue, (width, height), None, image, out, np.int32(width))  # a queue on remotecl.auto()
+    """
+    cl = import_pyopencl()
+    require_remote(kernel, "kernel")
+    parts = [_encode(index, part) for index, part in slices.items()]
+    code = native().set_kernel_slices(kernel.int_ptr, dimension, parts)
+    if code == cl.status_code.INVALID_VALUE:
+        raise ValueError(f"there is no dimension {dimension} to divide; ranges have up to 3, from 0 on")
+    _check_slices(cl, code, kernel, 3, dimension)
+    check(cl, code, "remotecl_set_kernel_slices")
 
 
 def _encode(index: int, part: Slice | int) -> tuple[int, bool, int, int, int]:

@@ -46,9 +46,17 @@ class AutomaticSplitTest : public FakeDriverTest {
     }
     return 0;
   }
+  static Owned<cl_kernel> clone_of(cl_kernel kernel) {
+    cl_int error = CL_SUCCESS;
+    Owned<cl_kernel> clone(clCloneKernel(kernel, &error));
+    check(error);
+    return clone;
+  }
   std::vector<int> data() { return read<int>(queue_, data_, kItems); }
   static std::vector<int> all(int value) { return std::vector<int>(kItems, value); }
 
+  const decltype(&remotecl_set_kernel_slices) set_slices_ =
+      library_function<decltype(remotecl_set_kernel_slices)>("remotecl_set_kernel_slices");
   const cl_device_id device_ = automatic_device("earliest-finish");
   const Owned<cl_context> context_ = make_context({device_});
   const Owned<cl_command_queue> queue_ = make_queue(context_, device_, CL_QUEUE_PROFILING_ENABLE);
@@ -92,6 +100,41 @@ TEST_F(AutomaticSplitTest, ALongKernelIsDividedOnceBothDevicesHaveRunItWhole) {
 TEST_F(AutomaticSplitTest, WhatTheSourceDoesNotProveRunsWhole) {
   EXPECT_EQ(runs_until_divided(add(kUnprovable, 1), 12), 0);
   EXPECT_EQ(data(), all(12));
+}
+
+TEST_F(AutomaticSplitTest, WhatIsDeclaredIsDividedWithoutAProof) {
+  const Owned<cl_kernel> kernel = add(kUnprovable, 1);
+  const remotecl_slice slice{0, 0, sizeof(int), 0, 0};
+  check(set_slices_(kernel, 0, 1, &slice));
+  int runs = runs_until_divided(kernel, 20);
+  ASSERT_GT(runs, 0);
+  EXPECT_EQ(data(), all(runs));
+  const Owned<cl_kernel> clone = clone_of(kernel);
+  EXPECT_GT(runs_until_divided(clone, 1), 0);
+  EXPECT_EQ(data(), all(++runs));
+
+  check(set_slices_(kernel, 0, 0, nullptr));
+  EXPECT_EQ(runs_until_divided(kernel, 3), 0);
+  check(set_slices_(kernel, 1, 1, &slice));  // the range has no such dimension
+  EXPECT_EQ(runs_until_divided(kernel, 3), 0);
+  const remotecl_slice with_neighbours{0, 0, sizeof(int), 1, 0};  // of a buffer that is written
+  check(set_slices_(kernel, 0, 1, &with_neighbours));
+  EXPECT_EQ(runs_until_divided(kernel, 3), 0);
+  EXPECT_EQ(data(), all(runs + 9));
+}
+
+TEST_F(AutomaticSplitTest, WhatCannotBeDeclaredIsRefusedAndChangesNothing) {
+  const Owned<cl_kernel> kernel = add(kUnprovable, 1);
+  const remotecl_slice slice{0, 0, sizeof(int), 0, 0}, none{2, 0, sizeof(int), 0, 0}, empty{0, 0, 0, 0, 0};
+  const remotecl_slice twice[] = {slice, slice};
+  check(set_slices_(kernel, 0, 1, &slice));
+  EXPECT_EQ(set_slices_(kernel, 3, 1, &slice), CL_INVALID_VALUE);
+  EXPECT_EQ(set_slices_(kernel, 0, 1, nullptr), CL_INVALID_VALUE);
+  EXPECT_EQ(set_slices_(kernel, 0, 1, &empty), CL_INVALID_VALUE);
+  EXPECT_EQ(set_slices_(kernel, 0, 1, &none), CL_INVALID_ARG_INDEX);
+  EXPECT_EQ(set_slices_(kernel, 0, 2, twice), CL_INVALID_ARG_INDEX);
+  EXPECT_EQ(set_slices_(nullptr, 0, 1, &slice), CL_INVALID_KERNEL);
+  EXPECT_GT(runs_until_divided(kernel, 20), 0);
 }
 
 TEST_F(AutomaticSplitTest, AShortKernelRunsWhole) {

@@ -168,6 +168,15 @@ REMOTECL_EXPORT cl_int remotecl_enqueue_split(cl_uint queue_count, const cl_comm
                                               const remotecl_slice* slices, cl_uint wait_count,
                                               const cl_event* wait_list, cl_event* event);
 
+/* Declares which bytes the launches of this kernel touch: then clEnqueueNDRangeKernel divides long launches on the
+ * automatic device along `dimension` by itself, as it does where the kernel's source proves the slices, and
+ * remotecl_enqueue_split along it needs none. Holds for this kernel object, its clones, and launches from now on, until
+ * it is called again; without slices it takes the declaration back. What is said there of slices and of kernels that
+ * are divided holds here, too. A launch whose buffers do not suit the slices runs whole. CL_INVALID_VALUE: no such
+ * dimension (0 to 2), or items without bytes; CL_INVALID_ARG_INDEX: a slice names no argument, or two name the same. */
+REMOTECL_EXPORT cl_int remotecl_set_kernel_slices(cl_kernel kernel, cl_uint dimension, cl_uint slice_count,
+                                                  const remotecl_slice* slices);
+
 /* Why that call refuses this launch without slices: what the kernel's source does not prove, with its line and token.
  * NULL if it does not, or refuses the launch for another reason. Text, which the caller frees with remotecl_free(). */
 REMOTECL_EXPORT char* remotecl_explain_split(cl_uint queue_count, const cl_command_queue* queues, cl_kernel kernel,

@@ -9,6 +9,7 @@
 #include "runtime/client/objects/memory_object.h"
 #include "runtime/client/objects/sampler.h"
 #include "runtime/client/program/program.h"
+#include "runtime/client/program/slice.h"
 
 namespace remotecl {
 
@@ -49,6 +50,9 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
   cl_int set_svm_argument(cl_uint index, const void* pointer);
   // The shared virtual memory that its commands may access besides their arguments.
   void set_svm_pointers(std::vector<void*> pointers, std::vector<Ref<MemoryObject>> memory);
+  // How launches that the application does not divide itself may be divided. Each argument exists and has one slice.
+  void set_slices(DeclaredSlices slices);
+  DeclaredSlices slices();
   bool arguments_complete();
   bool takes_local_memory() const { return takes_local_memory_; }  // as an argument
   // The bytes of __local arguments set so far; saturates at the largest number.
@@ -102,6 +106,7 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
   std::vector<Ref<MemoryObject>> svm_memory_ GUARDED_BY(mutex_);  // one for each pointer
   bool has_svm_pointers_ GUARDED_BY(mutex_) = false;              // set at least once
   IndexSet svm_sent_ GUARDED_BY(mutex_);                          // the indices of sessions that know them
+  DeclaredSlices slices_ GUARDED_BY(mutex_);
 };
 
 }  // namespace remotecl

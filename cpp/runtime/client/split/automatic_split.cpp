@@ -9,6 +9,7 @@
 #include "runtime/client/split/division_event.h"
 #include "runtime/client/split/proven_slices.h"
 #include "runtime/client/split/sliced_kernel_plan.h"
+#include "runtime/client/split/split_kernel.h"
 
 namespace remotecl {
 namespace {
@@ -24,6 +25,13 @@ class Divisible {
   // Nullopt: along no dimension, or not into several parts.
   static std::optional<Divisible> make(CommandQueue& queue, Kernel& kernel, const NDRange& range,
                                        std::span<const Placement::Part> parts) {
+    if (DeclaredSlices declared = kernel.slices(); !declared.slices.empty()) {
+      const cl_uint dimension = declared.dimension;
+      if (dimension >= range.dimensions || range.global[dimension] < parts.size()) return std::nullopt;
+      if (SplitKernel::check_slices(kernel, declared.slices) != CL_SUCCESS) return std::nullopt;
+      Divisible divisible(kernel, range, dimension, parts, std::move(declared.slices));
+      return divisible.pieces_.size() > 1 ? std::optional(std::move(divisible)) : std::nullopt;
+    }
     CommandQueue* const queues[] = {&queue};
     // Rows before columns: their slices are in one piece each.
     for (cl_uint dimension = range.dimensions; dimension-- > 0;) {

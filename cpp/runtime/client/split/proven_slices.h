@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "runtime/client/commands/commands.h"
-#include "runtime/client/split/slice.h"
+#include "runtime/client/program/slice.h"
 
 namespace remotecl {
 

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "runtime/client/commands/device_plans.h"
-#include "runtime/client/split/slice.h"
+#include "runtime/client/program/slice.h"
 
 namespace remotecl {
 

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "runtime/client/commands/commands.h"
+#include "runtime/client/program/slice.h"
 #include "runtime/client/split/divided_range.h"
 #include "runtime/client/split/division_times.h"
 #include "runtime/client/split/piece_ends.h"
-#include "runtime/client/split/slice.h"
 #include "runtime/client/split/speed_table.h"
 #include "runtime/schedule/division.h"
 
