@@ -19,7 +19,10 @@ constexpr std::array kTable = {
          .crashes_copying_parts = true,
          .compiles_for_binary = true}},
     Row{"NVIDIA CUDA",
-        {.needs_request_for_arguments = true, .kernel_events_end_late = true, .releases_wait_for_kernels = true}},
+        {.needs_request_for_arguments = true,
+         .rejects_request_for_arguments = true,
+         .kernel_events_end_late = true,
+         .releases_wait_for_kernels = true}},
 };
 constexpr Quirks kNone;
 

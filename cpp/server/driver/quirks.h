@@ -14,6 +14,9 @@ struct Quirks {
   // The driver says nothing about kernel arguments unless the program was built with -cl-kernel-arg-info. Without the
   // option a kernel may write whatever it takes, so kernels on several devices that share an input wait for each other.
   bool needs_request_for_arguments = false;
+  // Its compiler rejects some kernels with that option, so they are built again without it. Other drivers are not asked
+  // twice: a build that fails takes as long again, and PoCL crashes on some wrong options when they come alone.
+  bool rejects_request_for_arguments = false;
   // Filling a 1D buffer image ends the process.
   bool crashes_filling_buffer_images = false;
   // Copying a rectangle or pixels from or to a sub-buffer ends the process.

@@ -113,8 +113,8 @@ cl_program BuildReport::compile_source(const Program& program, Device& device, c
   if (native == nullptr) return nullptr;
   const cl_device_id id = device.id();
   record.values.error = clBuildProgram(native, 1, &id, options.text.c_str(), nullptr, nullptr);
-  // NVIDIA's compiler rejects some kernels with an option that their authors have not given.
-  if (record.values.error != CL_SUCCESS && options.asks_for_arguments) {
+  if (record.values.error != CL_SUCCESS && options.asks_for_arguments &&
+      device.traits().quirks.rejects_request_for_arguments) {
     record.values.error = clBuildProgram(native, 1, &id, files.options().c_str(), nullptr, nullptr);
   }
   finish(record, native, device, &files);

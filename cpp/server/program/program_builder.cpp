@@ -203,7 +203,7 @@ cl_program BuildReport::link(Device& device, const std::string& options, const s
                                programs.empty() ? nullptr : programs.data(), nullptr, nullptr, &record.values.error);
       };
       link_with(all_options);
-      if (record.values.error != CL_SUCCESS && asks) {
+      if (record.values.error != CL_SUCCESS && asks && device.traits().quirks.rejects_request_for_arguments) {
         if (native != nullptr) clReleaseProgram(native);
         link_with(options);
       }
