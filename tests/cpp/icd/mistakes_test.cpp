@@ -65,7 +65,7 @@ class OnlyRemotecl {
 class MistakesTest : public ::testing::Test {
  protected:
   const std::uint64_t seed_ = number_from("REMOTECL_TEST_SEED", 1);
-  const std::uint64_t count_ = number_from("REMOTECL_TEST_MISTAKES", 400);
+  const std::uint64_t count_ = number_from("REMOTECL_TEST_MISTAKES", 1000);
 
   // Calls from `outcomes.size()` on, until one does not come back.
   void play(const char* side, const std::vector<std::string>& environment, std::chrono::seconds call_max,
