@@ -102,7 +102,7 @@ def test_a_session_gets_no_more_memory_than_it_may_have(run_program):
 
 
 def test_the_status_says_each_sessions_weight(run_program, users):
-    with Daemon("--limits", str(users)) as daemon:
+    with Daemon("--limits", str(users), "--metrics", "0") as daemon:
         bob = server_name(daemon.address, users.parent / "bob.token")
         program = f"""
 import remotecl
@@ -111,6 +111,8 @@ remotecl.connect({bob!r})
 print(session.user, session.weight)
 """
         assert run_program(program).stdout == "bob 2.5\n"
+        metrics = daemon.metrics()
+        assert (metrics["remotecl_user_weight", "bob"], metrics["remotecl_user_weight", "alice"]) == (2.5, 1)
 
 
 def test_users_share_what_they_may_have(run_program, users):

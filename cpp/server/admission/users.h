@@ -28,6 +28,7 @@ class User final : public RefCounted {
 
   const std::string& name() const { return name_; }
   const Limits& limits() const { return limits_; }
+  double weight() const { return limits_.weight.value_or(1); }  // of each of its sessions
   const Ref<MemoryQuota>& memory() const { return memory_; }
   const Ref<RateLimit>& rate_limit() const { return rate_limit_; }                // null: unlimited
   const Ref<RateLimit>& kernel_rate_limit() const { return kernel_rate_limit_; }  // likewise; of kernels' sockets
@@ -74,7 +75,7 @@ class Grant {
   std::uint64_t device_memory_max() const { return device_memory_max_; }
   std::optional<std::uint64_t> queued_commands_max() const { return queued_commands_max_; }
   std::optional<std::chrono::seconds> command_time_max() const { return command_time_max_; }
-  double weight() const { return user_->limits().weight.value_or(1); }
+  double weight() const { return user_->weight(); }
   // The encoded DeviceList for this session.
   std::vector<std::byte> device_list(const NativeDriver& driver) const;
 

@@ -115,6 +115,8 @@ void add_users(MetricsText& text, const Users& users) {
   text.begin("remotecl_user_sessions", "gauge",
              "Sessions of each user; default: of all who have no token of their own.");
   for (const auto& user : users.all()) text.add(user->sessions(), {{"user", user->name()}});
+  text.begin("remotecl_user_weight", "gauge", "Weight of each of the user's sessions next to others on a device.");
+  for (const auto& user : users.all()) text.add(user->weight(), {{"user", user->name()}});
   text.begin("remotecl_user_device_memory_used_bytes", "gauge", "Memory of each user's objects.");
   for (const auto& user : users.all()) {
     for (std::size_t device = 0; device < user->memory()->devices(); ++device) {
