@@ -30,7 +30,8 @@ json device_json(const DeviceStatus& device) {
           {"memory_total", device.memory_total},
           {"queue_depth", device.queue_depth},
           {"utilisation", is_observed ? json(device.busy_permille * 1e-3) : json()},
-          {"observed_s", seconds(device.observed_ms)}};
+          {"observed_s", seconds(device.observed_ms)},
+          {"placed", device.placed}};
 }
 
 json rdma_totals_json(const RdmaTraffic& traffic, const RdmaCost& cost) {
@@ -51,8 +52,11 @@ std::vector<RdmaState> states_of(const Sequence<RdmaStatus>& sequence) {
 }
 
 json session_json(const SessionStatus& session, const json& rdma, const json& weight) {
-  json memory = json::array();
-  for (std::size_t i = 0; i < session.memory.size(); ++i) memory.push_back(session.memory[i]);
+  const auto by_device = [](const Array<std::uint64_t>& values) {
+    json result = json::array();
+    for (std::size_t i = 0; i < values.size(); ++i) result.push_back(values[i]);
+    return result;
+  };
   return {{"is_own", session.is_own != 0},
           {"session", session_number(session.session)},
           {"address", session.address},
@@ -63,7 +67,8 @@ json session_json(const SessionStatus& session, const json& rdma, const json& we
           {"age_s", seconds(session.age_ms)},
           {"over_s", session.over_ms == 0 ? json() : json(seconds(session.over_ms))},
           {"commands", session.commands},
-          {"memory", memory},
+          {"memory", by_device(session.memory)},
+          {"placed", by_device(session.placed)},
           {"traffic", traffic_json(session.traffic)},
           {"rdma", rdma},
           {"weight", weight}};
@@ -144,6 +149,7 @@ json status_json(const StatusWithRdma& answer, const std::function<std::string(P
                         {"device", user.device},
                         {"busy_s", static_cast<double>(user.busy_us) * 1e-6},
                         {"commands", user.commands},
+                        {"placed", user.placed},
                         {"sockets", its.open},
                         {"sockets_opened", its.opened},
                         {"socket_bytes_sent", its.bytes_sent},

@@ -48,9 +48,9 @@ void write_reports(const std::filesystem::path& corpus) {
   const KernelDescription kernels[] = {
       {"k", "", 64, {0, 0, 0}, 0, 8, 0, std::span<const ArgumentDescription>(arguments)}};
   const DeviceBuild builds[] = {{0, 0, 0, 1, 4, 0, 0, 0, "log", std::span<const KernelDescription>(kernels)}};
-  const DeviceStatus device_status[] = {{0, "name", 1, 2, 3, 4, 5}};
-  const SessionStatus sessions[] = {
-      {1, 2, "address", "host", "program", "user", 3, 4, 5, 6, {}, std::span<const std::uint64_t>(&bytes, 1)}};
+  const DeviceStatus device_status[] = {{0, "name", 1, 2, 3, 4, 5, 6}};
+  const std::span<const std::uint64_t> of_device(&bytes, 1);
+  const SessionStatus sessions[] = {{1, 2, "address", "host", "program", "user", 3, 4, 5, 6, {}, of_device, of_device}};
   const LinkStatus links[] = {{1, 2, "address", 1, {}}};
   const LoadOfDevice loads[] = {{0, 1500, 1000}, {1, 0, 0}};
   Script script;

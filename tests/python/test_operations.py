@@ -77,6 +77,26 @@ def test_prometheus_reads_the_counters(run_remotecl):
     assert all(re.fullmatch(r"remotecl_[a-z_]+", name) for name, *_ in after)
 
 
+def test_what_automatic_devices_place_is_counted(run_program):
+    with Daemon("--metrics", "0") as daemon:
+        program = f"""
+import pyopencl, remotecl
+remotecl.connect({daemon.address!r})
+context = pyopencl.Context([remotecl.auto()])
+queue = pyopencl.CommandQueue(context)
+program = pyopencl.Program(context, "kernel void one(global int* to) {{ to[0] = 1; }}").build()
+buffer = pyopencl.Buffer(context, pyopencl.mem_flags.READ_WRITE, 4)
+kernel = pyopencl.Kernel(program, "one")
+for _ in range(6):
+    kernel(queue, (1,), None, buffer)
+queue.finish()
+(status,) = remotecl.status()
+print(status.devices[0].placed, status.sessions[0].placed[0], status.users[0].placed)
+"""
+        assert run_program(program).stdout == "6 6 6\n"
+        assert daemon.metrics()["remotecl_user_placed_kernels_total", "default", "0"] == 6
+
+
 def test_only_metrics_are_there():
     with Daemon("--metrics", "0") as daemon:
         root = daemon.metrics_url.removesuffix("/metrics")

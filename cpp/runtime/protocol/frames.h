@@ -139,6 +139,7 @@ struct MessageHeader {
 };
 inline constexpr std::size_t kMessageHeaderSize = 8;
 inline constexpr std::uint16_t kTracedMessage = 1;  // a command whose times the client wants
+inline constexpr std::uint16_t kPlacedMessage = 2;  // a kernel whose device the client's scheduler has chosen
 
 // Precedes every chunk on a bulk connection. The chunks of a transfer arrive in order; those of several
 // transfers may alternate.

@@ -109,6 +109,8 @@ void add_usage(MetricsText& text, const std::vector<StatusReport::OfUser>& users
       [](const StatusReport::OfUser& each) { return static_cast<double>(each.busy_us) / 1e6; });
   add("remotecl_user_commands_total", "Commands of the user that the driver was given.",
       [](const StatusReport::OfUser& each) { return static_cast<double>(each.commands); });
+  add("remotecl_user_placed_kernels_total", "Kernels that automatic devices of the user's programs have placed there.",
+      [](const StatusReport::OfUser& each) { return static_cast<double>(each.placed); });
 }
 
 void add_users(MetricsText& text, const Users& users) {

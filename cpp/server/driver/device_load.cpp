@@ -16,8 +16,11 @@ void DeviceLoad::remove(const Ref<QueueProgress>& queue) {
   if (std::erase(queues_, queue) == 0) return;
   queue_count_.store(queues_.size(), std::memory_order_relaxed);
   past_ended_ += queue->ended();
+  past_placed_ += queue->placed();
   const auto session = past_.find(queue->session());
-  if (session != past_.end()) session->second.usage.commands += queue->issued();
+  if (session == past_.end()) return;
+  session->second.usage.commands += queue->issued();
+  session->second.usage.placed += queue->placed();
 }
 
 std::uint64_t DeviceLoad::depth() const {
@@ -28,6 +31,13 @@ std::uint64_t DeviceLoad::depth() const {
     depth += queue->issued() - ended + queue->held();
   }
   return depth;
+}
+
+std::uint64_t DeviceLoad::placed() const {
+  MutexLock lock(mutex_);
+  std::uint64_t placed = past_placed_;
+  for (const auto& queue : queues_) placed += queue->placed();
+  return placed;
 }
 
 DeviceLoad::Work DeviceLoad::work() const {
@@ -64,7 +74,9 @@ DeviceLoad::Usage DeviceLoad::usage_locked(std::uint64_t session) const {
   if (past == past_.end()) return {};
   Usage usage = past->second.usage;
   for (const auto& queue : queues_) {
-    if (queue->session() == session) usage.commands += queue->issued();
+    if (queue->session() != session) continue;
+    usage.commands += queue->issued();
+    usage.placed += queue->placed();
   }
   return usage;
 }

@@ -38,6 +38,7 @@ class DeviceLoad {
   struct Usage {
     Clock::duration busy{};      // in which the driver was seen to have commands of it
     std::uint64_t commands = 0;  // that the driver was given
+    std::uint64_t placed = 0;    // kernels that the client's scheduler has placed here
   };
 
   void add(const Ref<QueueProgress>& queue) EXCLUDES(mutex_);
@@ -59,6 +60,8 @@ class DeviceLoad {
   // Sampling ends.
   void forget() EXCLUDES(mutex_);
   Busy busy() const EXCLUDES(mutex_);
+  // Kernels that clients' schedulers have placed here, of all sessions.
+  std::uint64_t placed() const EXCLUDES(mutex_);
   // The total time that it was seen busy.
   Clock::duration busy_total() const EXCLUDES(mutex_);
 
@@ -79,11 +82,12 @@ class DeviceLoad {
   std::vector<Ref<QueueProgress>> queues_ GUARDED_BY(mutex_);
   std::atomic<std::size_t> queue_count_{0};
   struct Past {
-    Usage usage;  // without the commands of queues that there are
+    Usage usage;  // without the commands and kernels of queues that there are
     Clock::time_point seen{};
   };
   std::map<std::uint64_t, Past> past_ GUARDED_BY(mutex_);  // by session, of those that have had queues
   std::uint64_t past_ended_ GUARDED_BY(mutex_) = 0;        // commands of queues that are gone
+  std::uint64_t past_placed_ GUARDED_BY(mutex_) = 0;       // kernels of these
   std::deque<Look> looks_ GUARDED_BY(mutex_);
   Clock::time_point last_ GUARDED_BY(mutex_){};
   Clock::duration busy_total_ GUARDED_BY(mutex_){};

@@ -20,6 +20,10 @@ class QueueProgress final : public RefCounted {
   void issue() { issued_.store(issued() + 1, std::memory_order_relaxed); }
   std::uint64_t issued() const { return issued_.load(std::memory_order_relaxed); }
 
+  // Counts one kernel that the client's scheduler has placed on the queue's device.
+  void count_placed() { placed_.store(placed() + 1, std::memory_order_relaxed); }
+  std::uint64_t placed() const { return placed_.load(std::memory_order_relaxed); }
+
   // All native commands up to this count have ended.
   void ended(std::uint64_t count) {
     std::uint64_t known = ended_.load(std::memory_order_relaxed);
@@ -41,6 +45,7 @@ class QueueProgress final : public RefCounted {
  private:
   const std::uint64_t session_;
   std::atomic<std::uint64_t> issued_{0};
+  std::atomic<std::uint64_t> placed_{0};
   std::atomic<std::uint64_t> ended_{0};
   std::atomic<std::uint64_t> held_{0};
   std::atomic<bool> searched_{false};

@@ -146,7 +146,7 @@ bool Session::execute_some(MessageBuffer& buffer, EventPoller& poller, Ref<Progr
       if (flags == 0) [[likely]] {
         execute(code, payload);
       } else {
-        execute_traced(code, flags, payload);
+        execute_flagged(code, flags, payload);
       }
     } catch (const ProgramIsLate& needed) {
       buffer.put_back(payload);
@@ -170,8 +170,17 @@ void Session::execute(std::uint16_t code, Bytes payload) {
   shared_.handlers[code](*this, payload);
 }
 
-void Session::execute_traced(std::uint16_t code, std::uint16_t flags, Bytes payload) {
-  if (flags != kTracedMessage) throw ProtocolError("a message has flags that are not known");
+void Session::execute_flagged(std::uint16_t code, std::uint16_t flags, Bytes payload) {
+  if ((flags & ~(kTracedMessage | kPlacedMessage)) != 0) throw ProtocolError("a message has flags that are not known");
+  const bool is_placed = (flags & kPlacedMessage) != 0;
+  if (is_placed && code != EnqueueKernel::kCode) throw ProtocolError("a message that runs no kernel was placed");
+  (flags & kTracedMessage) != 0 ? execute_traced(code, payload) : execute(code, payload);
+  if (!is_placed) return;
+  EnqueueKernel message{};  // decoded again, so that other commands need not look whether they are placed
+  if (Decoder(payload).read(message)) objects_.queue(message.queue).progress()->count_placed();
+}
+
+void Session::execute_traced(std::uint16_t code, Bytes payload) {
   reporter().relax_traces();
   events().trace_request().begin();
   try {
@@ -286,6 +295,7 @@ StatusReport::OfSession Session::status() const {
           counters_->commands(),
           traffic(),
           counters_->memory(),
+          {},
           channels_.rdma(),
           std::move(sockets),
           client_.grant().weight()};

@@ -119,7 +119,8 @@ class Session final : public Strand, public StatusSource {
   bool execute_some(MessageBuffer& buffer, EventPoller& poller, Ref<Program>& late) REQUIRES(mutex_);
   void wait_for_late(const Program& late, MessageBuffer& buffer) EXCLUDES(mutex_);
   void execute(std::uint16_t code, Bytes payload) REQUIRES(mutex_);
-  void execute_traced(std::uint16_t code, std::uint16_t flags, Bytes payload) REQUIRES(mutex_);
+  void execute_flagged(std::uint16_t code, std::uint16_t flags, Bytes payload) REQUIRES(mutex_);
+  void execute_traced(std::uint16_t code, Bytes payload) REQUIRES(mutex_);
   bool run_locked(const std::function<void()>& job) override EXCLUDES(mutex_);
   // `job` with the lock and with a reference to the session, which ends if the job fails.
   std::function<void()> with_session(std::function<void()> job);

@@ -34,8 +34,12 @@ void add_rdma(StatusReport::Totals& totals, const RdmaState& session, const std:
 StatusReport::OfDevice device_status_of(Device& device) {
   const DeviceLoad::Busy busy = device.load().busy();
   const auto total = std::chrono::duration_cast<std::chrono::microseconds>(device.load().busy_total());
-  return {device.memory().used(), device.load().depth(), busy.permille, busy.observed_ms,
-          static_cast<std::uint64_t>(total.count())};
+  return {device.memory().used(),
+          device.load().depth(),
+          busy.permille,
+          busy.observed_ms,
+          static_cast<std::uint64_t>(total.count()),
+          device.load().placed()};
 }
 
 StatusReport::OfUser usage_of(const StatusReport::OfSession& session, Device& device, bool has_ended) {
@@ -43,7 +47,8 @@ StatusReport::OfUser usage_of(const StatusReport::OfSession& session, Device& de
   const DeviceLoad::Usage usage = has_ended ? load.take_usage(session.session) : load.usage(session.session);
   const auto busy = std::chrono::duration_cast<std::chrono::microseconds>(usage.busy);
   const auto sockets = session.sockets.find(device.index());
-  StatusReport::OfUser had{session.user, device.index(), static_cast<std::uint64_t>(busy.count()), usage.commands, {}};
+  StatusReport::OfUser had{session.user,   device.index(), static_cast<std::uint64_t>(busy.count()),
+                           usage.commands, usage.placed,   {}};
   if (sockets != session.sockets.end()) had.sockets = sockets->second;
   if (has_ended) had.sockets.open = 0;
   return had;
@@ -61,7 +66,7 @@ std::vector<std::byte> encode_status(Token token, const DaemonIdentity& daemon, 
   for (const auto& device : driver.devices()) {
     const StatusReport::OfDevice& status = report.devices[device->index()];
     devices.push_back({device->index(), device->traits().name, status.memory_used, device->memory().total(),
-                       status.queue_depth, status.busy_permille, status.observed_ms});
+                       status.queue_depth, status.busy_permille, status.observed_ms, status.placed});
   }
   const auto sessions = views(report.sessions);
   const auto links = views(report.links);
@@ -151,7 +156,11 @@ StatusReport StatusCollector::report(const StatusSource* asker, const Address& f
     report.totals.peers += sum(links);
     add_rdma(report.totals, status.rdma, links);
     for (const auto& [device, sockets] : status.sockets) report.totals.sockets += sockets;
-    for (const auto& device : driver_.devices()) report.add(usage_of(status, *device, false));
+    for (const auto& device : driver_.devices()) {
+      const StatusReport::OfUser usage = usage_of(status, *device, false);
+      status.placed.push_back(usage.placed);
+      report.add(usage);
+    }
     const bool is_visible = is_own || from.is_loopback() || session->address().host == from.host;
     if (!is_visible || report.sessions.size() >= kStatusSessionsMax) continue;
     status.is_own = is_own;

@@ -53,6 +53,7 @@ void StatusReport::add(const StatusReport& other) {
     device.busy_permille += (1000 - std::min(1000u, device.busy_permille)) * std::min(1000u, more.busy_permille) / 1000;
     device.observed_ms = std::max(device.observed_ms, more.observed_ms);
     device.busy_us += more.busy_us;
+    device.placed += more.placed;
   }
   for (const OfUser& usage : other.users) add(usage);
   sessions.insert(sessions.end(), other.sessions.begin(), other.sessions.end());
@@ -61,12 +62,13 @@ void StatusReport::add(const StatusReport& other) {
 }
 
 void StatusReport::add(const OfUser& usage) {
-  if (usage.busy_us == 0 && usage.commands == 0 && usage.sockets.opened == 0) return;
+  if (usage.busy_us == 0 && usage.commands == 0 && usage.placed == 0 && usage.sockets.opened == 0) return;
   const auto is_same = [&usage](const OfUser& each) { return each.device == usage.device && each.user == usage.user; };
   const auto at = std::ranges::find_if(users, is_same);
   if (at == users.end()) return users.push_back(usage);
   at->busy_us += usage.busy_us;
   at->commands += usage.commands;
+  at->placed += usage.placed;
   at->sockets += usage.sockets;
 }
 
@@ -83,7 +85,7 @@ StatusReport StatusReport::past() const {
   past.totals = totals;
   past.totals.sessions = past.totals.rdma_clients.channels = past.totals.rdma_peers.channels = 0;
   past.totals.sockets.open = 0;
-  for (const OfDevice& device : devices) past.devices.push_back({0, 0, 0, 0, device.busy_us});
+  for (const OfDevice& device : devices) past.devices.push_back({0, 0, 0, 0, device.busy_us, device.placed});
   return past;
 }
 
@@ -93,7 +95,7 @@ std::vector<SessionStatus> views(const std::vector<StatusReport::OfSession>& ses
   for (const auto& each : sessions) {
     views.push_back({each.is_own, each.session, each.address, each.host, each.program, each.user, each.process,
                      each.age_ms, each.over_ms, each.commands, each.traffic,
-                     std::span<const std::uint64_t>(each.memory)});
+                     std::span<const std::uint64_t>(each.memory), std::span<const std::uint64_t>(each.placed)});
   }
   return views;
 }
@@ -110,7 +112,7 @@ std::vector<LinkStatus> views(const std::vector<StatusReport::OfLink>& links) {
 std::vector<UserStatus> views(const std::vector<StatusReport::OfUser>& users) {
   std::vector<UserStatus> views;
   views.reserve(users.size());
-  for (const auto& each : users) views.push_back({each.user, each.device, each.busy_us, each.commands});
+  for (const auto& each : users) views.push_back({each.user, each.device, each.busy_us, each.commands, each.placed});
   return views;
 }
 
@@ -177,9 +179,11 @@ bool decode(Bytes bytes, std::size_t devices, StatusReport& report) {
                                                                          {},
                                                                          {},
                                                                          {},
+                                                                         {},
                                                                          1});
     session.weight = static_cast<double>(encoded.weights[report.sessions.size() - 1]) / 1000;
     for (std::size_t i = 0; i < each.memory.size(); ++i) session.memory.push_back(each.memory[i]);
+    for (std::size_t i = 0; i < each.placed.size(); ++i) session.placed.push_back(each.placed[i]);
   });
   encoded.links.for_each([&](const LinkStatus& each) {
     report.links.push_back(
@@ -192,7 +196,8 @@ bool decode(Bytes bytes, std::size_t devices, StatusReport& report) {
   std::size_t user = 0;
   encoded.users.for_each([&](const UserStatus& each) {
     const SocketStatus& its = sockets[user++];
-    if (each.device < devices) report.add({std::string(each.user), each.device, each.busy_us, each.commands, its});
+    if (each.device >= devices) return;
+    report.add({std::string(each.user), each.device, each.busy_us, each.commands, each.placed, its});
   });
   return true;
 }

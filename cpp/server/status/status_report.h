@@ -30,7 +30,8 @@ struct StatusReport {
     std::uint64_t memory_used = 0, queue_depth = 0;
     std::uint32_t busy_permille = 0, observed_ms = 0;
     std::uint64_t busy_us = 0;  // the total time that it was seen busy
-    REMOTECL_FIELDS(memory_used, queue_depth, busy_permille, observed_ms, busy_us)
+    std::uint64_t placed = 0;   // kernels that clients' schedulers have placed there
+    REMOTECL_FIELDS(memory_used, queue_depth, busy_permille, observed_ms, busy_us, placed)
   };
   struct OfSession {
     bool is_own = false;
@@ -38,7 +39,7 @@ struct StatusReport {
     std::string address, host, program, user;
     std::uint64_t process = 0, age_ms = 0, over_ms = 0, commands = 0;
     Traffic traffic;
-    std::vector<std::uint64_t> memory;
+    std::vector<std::uint64_t> memory, placed;  // by device
     RdmaState rdma;
     std::map<std::uint32_t, SocketStatus> sockets;  // by device; not passed on between processes, unlike their sums
     double weight = 1;                              // of its user
@@ -56,7 +57,7 @@ struct StatusReport {
   struct OfUser {
     std::string user;
     std::uint32_t device = 0;
-    std::uint64_t busy_us = 0, commands = 0;
+    std::uint64_t busy_us = 0, commands = 0, placed = 0;
     SocketStatus sockets;
   };
 

@@ -31,6 +31,7 @@ class DeviceStatus:
         utilisation: the part of `observed_s` in which the driver had commands, from 0 to 1; None if nobody has asked
         the server for a while, because it observes its devices only on request.
         observed_s: seconds, at most 1.
+        placed: kernels that the clients' automatic devices have placed here, since the server started.
 
     Example::
 
@@ -45,6 +46,7 @@ class DeviceStatus:
     queue_depth: int
     utilisation: float | None
     observed_s: float
+    placed: int = 0
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ class SessionStatus:
         traffic: seen from the server.
         rdma: whether its bulk data goes by RDMA, likewise; None if the server does not say so.
         weight: of its user next to others who use a device, as the server's limits say; None if it does not say so.
+        placed: kernels that its automatic device has placed on each device of the server.
 
     Example::
 
@@ -85,6 +88,7 @@ class SessionStatus:
     traffic: Traffic
     rdma: RdmaStats | None = None
     weight: float | None = None
+    placed: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,7 @@ class UserStatus:
         sockets: those that kernels of the user have there now.
         sockets_opened: how many they have had.
         socket_bytes_sent, socket_bytes_received: what has passed through these, seen from the kernels.
+        placed: kernels that automatic devices of the user's programs have placed there.
 
     Example::
 
@@ -138,6 +143,7 @@ class UserStatus:
     sockets_opened: int = 0
     socket_bytes_sent: int = 0
     socket_bytes_received: int = 0
+    placed: int = 0
 
 
 @dataclass(frozen=True, repr=False)
@@ -297,7 +303,8 @@ def server_status(address: str, entry: dict[str, Any]) -> ServerStatus:
 
 
 def _session(entry: dict[str, Any]) -> SessionStatus:
-    return SessionStatus(**{**entry, **_counted(entry), "memory": tuple(entry["memory"])})
+    by_device = {name: tuple(entry[name]) for name in ("memory", "placed")}
+    return SessionStatus(**{**entry, **_counted(entry), **by_device})
 
 
 def _link(entry: dict[str, Any]) -> LinkStatus:
@@ -320,20 +327,22 @@ def bulk_rdma_table(servers: list[ServerStatus]) -> Table:
     )
 
 
-def device_table(title: str, servers: list[ServerStatus]) -> Table:
-    """Every device of the servers."""
-    columns = ("server", "device", ">busy", ">queued", ">memory", ">of")
+def device_table(title: str, servers: list[ServerStatus], rates: Sequence[Sequence[float]] | None = None) -> Table:
+    """Every device of the servers. `rates`: of placed kernels, by server and device; else it says their numbers."""
+    placed = ">placed" if rates is None else ">placed/s"
+    columns = ("server", "device", ">busy", ">queued", placed, ">memory", ">of")
     rows = tuple(
         (
             server.address,
             f"{device.index}: {device.name}",
             table.share(device.utilisation),
             str(device.queue_depth),
+            str(device.placed) if rates is None else f"{rates[at][place]:.0f}" if rates[at] else "-",
             table.size(device.memory_used),
             table.size(device.memory_total),
         )
-        for server in servers
-        for device in server.devices
+        for at, server in enumerate(servers)
+        for place, device in enumerate(server.devices)
     )
     return Table(title, columns, rows, optional=("server", "of"))
 

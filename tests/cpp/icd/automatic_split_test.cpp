@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <set>
 #include <string>
 #include <thread>
@@ -9,6 +10,7 @@
 
 #include "icd/automatic_device_fixture.h"
 #include "icd/fake_driver.h"
+#include "icd/statistics.h"
 
 namespace remotecl::testing {
 namespace {
@@ -51,6 +53,27 @@ class AutomaticSplitTest : public FakeDriverTest {
     Owned<cl_kernel> clone(clCloneKernel(kernel, &error));
     check(error);
     return clone;
+  }
+  using Counts = std::map<std::string, std::uint64_t>;  // by server
+  // How many kernels this process has placed.
+  static Counts placed() {
+    Counts counts;
+    const auto stats = nlohmann::json::parse(statistics_json());
+    for (const auto& each : stats["placements"]) counts[each["server"]] += each["kernels"].get<std::uint64_t>();
+    return counts;
+  }
+  // How many of them the servers have been told.
+  static Counts told() {
+    char* text = library_function<decltype(remotecl_status_json)>("remotecl_status_json")();
+    const auto servers = nlohmann::json::parse(text);
+    library_function<decltype(remotecl_free)>("remotecl_free")(text);
+    Counts counts;
+    for (const auto& server : servers) {
+      for (const auto& device : server["status"]["devices"]) {
+        counts[server["address"]] += device["placed"].get<std::uint64_t>();
+      }
+    }
+    return counts;
   }
   std::vector<int> data() { return read<int>(queue_, data_, kItems); }
   static std::vector<int> all(int value) { return std::vector<int>(kItems, value); }
@@ -95,6 +118,23 @@ TEST_F(AutomaticSplitTest, ALongKernelIsDividedOnceBothDevicesHaveRunItWhole) {
   EXPECT_EQ(why["kernel"], "add_mv");
   EXPECT_EQ(value<cl_command_queue>(clGetEventInfo, event.get(), CL_EVENT_COMMAND_QUEUE), queue_.get());
   EXPECT_EQ(value<cl_command_type>(clGetEventInfo, event.get(), CL_EVENT_COMMAND_TYPE), CL_COMMAND_NDRANGE_KERNEL);
+}
+
+TEST_F(AutomaticSplitTest, ServersAreToldOfEachKernelThatIsPlacedAndOfNothingElse) {
+  const Owned<cl_kernel> kernel = add(kProvable, 1), small = add(kShort, 0);
+  ASSERT_NE(runs_until_divided(kernel, 20), 0);
+  for (int i = 0; i < 10; ++i) check(run(queue_, small, 1));
+  const int zero = 0;
+  check(clEnqueueFillBuffer(queue_, data_, &zero, sizeof zero, 0, sizeof zero, 0, nullptr, nullptr));
+  // The program divides this one itself.
+  const remotecl_slice slice{0, 0, sizeof(int), 0, 0};
+  const auto split = library_function<decltype(remotecl_enqueue_split)>("remotecl_enqueue_split");
+  check(split(1, queue_.pointer(), kernel, 0, 1, nullptr, &kItems, nullptr, 1, &slice, 0, nullptr, nullptr));
+  check(clFinish(queue_));
+  const Counts counts = placed();
+  ASSERT_EQ(counts.size(), 2u);
+  for (const auto& [server, count] : counts) EXPECT_GT(count, 0u) << server;
+  EXPECT_EQ(told(), counts);
 }
 
 TEST_F(AutomaticSplitTest, WhatTheSourceDoesNotProveRunsWhole) {

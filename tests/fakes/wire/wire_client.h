@@ -59,9 +59,11 @@ class WireClient {
   Connection& control() { return *control_; }
   // The next message asks for its command's times; gives the command's number.
   std::uint64_t trace_next() {
-    flags_ = kTracedMessage;
+    flags_ |= kTracedMessage;
     return ++traced_;
   }
+  // The next message is a kernel that the client's scheduler has placed.
+  void place_next() { flags_ |= kPlacedMessage; }
   Connection& bulk() {
     if (bulk_ == nullptr) {
       bulk_ = tcp::connect(address_, std::chrono::seconds(5));

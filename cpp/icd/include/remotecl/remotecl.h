@@ -187,13 +187,14 @@ REMOTECL_EXPORT char* remotecl_explain_split(cl_uint queue_count, const cl_comma
  * [{"address","state":"connected"|"lost"|"unreachable","error","status":STATUS if connected}]
  * STATUS: {"version","host","process","uptime_s","session_count","commands","clients":TRAFFIC,"peers":TRAFFIC,
  *  "devices":[{"index","name","memory_used","memory_total","queue_depth","utilisation": 0 to 1, null if nobody has
- *              asked for a while,"observed_s"}],
+ *              asked for a while,"observed_s","placed": kernels that clients' automatic devices have placed there}],
  *  "sessions":[{"is_own","session": its id as 16 hexadecimal digits,"user","over_s": for how long its client has
  * been gone while the driver still works for it; null before,"address","host","program","process","age_s","commands",
- *               "memory":[bytes by device],"traffic":TRAFFIC,"rdma":RDMA,"weight": of its
+ *               "memory":[bytes by device],"placed":[likewise],"traffic":TRAFFIC,"rdma":RDMA,"weight": of its
  *               user next to others on a device, null if the server does not say so}],
  *  "links":[{"is_own","server","is_connected","traffic":TRAFFIC,"rdma":RDMA}],
- *  "users":[{"user","device","busy_s": in which the driver was seen to have commands of the user,"commands"}],
+ *  "users":[{"user","device","busy_s": in which the driver was seen to have commands of the user,"commands",
+ *            "placed"}],
  *  "rdma":{"clients"|"peers":{"channels","losses","bytes_sent","bytes_received","bytes_copied","system_calls"}},
  *  "round_trip_us"}
  * RDMA is null if the server does not say so.

@@ -109,6 +109,8 @@ class AutomaticTurn {
   CommandQueue& member() const { return *member_; }
   // With what keeps the order.
   WaitList wait() const { return waits_; }
+  // Whether the placement has chosen the member.
+  bool is_placed() const { return placed_.ticket != 0; }
   std::uint64_t sample() const { return placed_.sample; }
   // The command was sent. One that was not leaves the queue's order as it was.
   void sent(std::uint64_t sequence, Event* event) NO_THREAD_SAFETY_ANALYSIS;

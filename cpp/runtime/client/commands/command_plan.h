@@ -102,6 +102,7 @@ cl_int submit_to_member(AutomaticQueue& queue, Plan& plan, WaitList wait, Event*
   Ref<Event> own;
   const cl_int error = with_links([&](std::optional<ServerPair>& missing) {
     PendingCommand command(*member, plan.type, turn.wait(), event != nullptr || Plan::kNeedsEvent);
+    if (turn.is_placed()) command.set_placed();
     if (turn.sample() != 0) [[unlikely]]
       command.sample(turn.sample(), plan.type, turn.wait());
     const cl_int error = prepare_and_send(command, plan);

@@ -68,12 +68,12 @@ class DividedTurn {
   cl_int send(std::span<const KernelPart> parts, bool wants_events) {
     for (std::size_t at = 0; at < parts.size(); ++at) {
       if (divided_.parts[at].why.estimate.bytes == 0) continue;
-      const cl_int error = send_one(at, FetchPlan<KernelPart>{{}, parts[at]}, 0, false, [](auto&&...) {});
+      const cl_int error = send_one(at, FetchPlan<KernelPart>{{}, parts[at]}, nullptr, false, [](auto&&...) {});
       if (error != CL_SUCCESS) return error;
     }
     for (std::size_t at = 0; at < parts.size(); ++at) {
       const Placement::Placed& placed = divided_.parts[at];
-      const cl_int error = send_one(at, parts[at], placed.sample, wants_events, [&](Ref<Event> event, auto sequence) {
+      const cl_int error = send_one(at, parts[at], &placed, wants_events, [&](Ref<Event> event, auto sequence) {
         placement_.sent(queue_.tasks_, placed, kernel_, *members_[at], sequence, event.get());
         sent_.push_back(std::move(event));
       });
@@ -91,12 +91,13 @@ class DividedTurn {
   void end();
 
  private:
-  // Then calls sent(event, sequence).
+  // Then calls sent(event, sequence). `placed`: null if the plan is not the part itself.
   template <class Plan, class F>
-  cl_int send_one(std::size_t part, Plan plan, std::uint64_t sample, bool wants_event, F&& sent) {
+  cl_int send_one(std::size_t part, Plan plan, const Placement::Placed* placed, bool wants_event, F&& sent) {
     return with_links([&](std::optional<ServerPair>& missing) {
       PendingCommand command(*members_[part], plan.type, waits_, wants_event);
-      if (sample != 0) command.sample(sample, plan.type, waits_);
+      if (placed != nullptr) command.set_placed();
+      if (placed != nullptr && placed->sample != 0) command.sample(placed->sample, plan.type, waits_);
       const cl_int error = prepare_and_send(command, plan);
       missing = command.missing_link();
       if (error != CL_SUCCESS) return error;

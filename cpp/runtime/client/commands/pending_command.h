@@ -61,6 +61,8 @@ class PendingCommand {
     if (record_ == nullptr) make_record(type, wait);
     record_->sample = number;
   }
+  // The scheduler has chosen the device: the server counts that.
+  void set_placed() { flags_ = kPlacedMessage; }
   // The record of a traced command until it is sent; else null, and 0.
   TraceRecord* record() const { return record_.get(); }
   std::uint64_t record_id() const { return record_ != nullptr ? record_->id : 0; }
@@ -73,7 +75,7 @@ class PendingCommand {
     if (record_ != nullptr) {
       send_traced(message);
     } else {
-      session().append(message);
+      session().append(message, flags_);
     }
   }
 
@@ -108,7 +110,7 @@ class PendingCommand {
   };
   template <class Message>
   [[gnu::noinline, gnu::cold]] void send_traced(const Message& message) {
-    Tracer::instance().send(session(), take_record(), message);
+    Tracer::instance().send(session(), take_record(), message, flags_);
   }
   TraceRecordOwner take_record();
   [[gnu::cold]] void make_record(cl_command_type type, WaitList wait);
@@ -119,6 +121,7 @@ class PendingCommand {
   std::unique_lock<Mutex> lock_;  // held across functions, which the analysis cannot follow
   TransferPlanner planner_;
   std::uint64_t sequence_ = 0;
+  std::uint16_t flags_ = 0;  // of its message
   Ref<Event> event_;
   TraceRecordOwner record_;
   std::vector<PendingReads::Ticket> awaited_;  // reads in the wait list whose bytes have not arrived

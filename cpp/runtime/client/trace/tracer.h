@@ -54,15 +54,15 @@ class Tracer final : public TraceSink {
     const MutexLock lock(mutex_);
     session.send(message, flags_of(session, record, sends));
   }
-  // The same, including commit().
+  // The same, including commit(). `flags`: others of the message.
   template <class Message>
-  void send(Session& session, TraceRecordOwner record, const Message& message) {
+  void send(Session& session, TraceRecordOwner record, const Message& message, std::uint16_t flags) {
     const MutexLock lock(mutex_);
     const std::uint64_t sample = record->sample;
     const std::uint64_t id = add(std::move(record));
     if (sample != 0) [[unlikely]]
-      return send_sample(session, id, sample, message);
-    session.send(message, id == 0 ? std::uint16_t{0} : flags_of(session, id, false));
+      return send_sample(session, id, sample, message, flags);
+    session.send(message, id == 0 ? flags : flags | flags_of(session, id, false));
   }
 
   // Reports the times of commands whose records have a `sample`, a number of the sink's own, to it. Set once.
@@ -98,9 +98,9 @@ class Tracer final : public TraceSink {
 
   // The server is asked to report at once.
   template <class Message>
-  void send_sample(Session& session, std::uint64_t record, std::uint64_t sample, const Message& message)
-      REQUIRES(mutex_) {
-    session.send(message, sample_flags_of(session, record, sample));
+  void send_sample(Session& session, std::uint64_t record, std::uint64_t sample, const Message& message,
+                   std::uint16_t flags) REQUIRES(mutex_) {
+    session.send(message, flags | sample_flags_of(session, record, sample));
     session.send(FlushTrace{});
   }
   std::uint16_t sample_flags_of(Session& session, std::uint64_t record, std::uint64_t sample) REQUIRES(mutex_);

@@ -77,7 +77,8 @@ struct DeviceStatus {
   std::uint64_t queue_depth;    // commands that were accepted and have not ended
   std::uint32_t busy_permille;  // of the observed time, how much the driver had work
   std::uint32_t observed_ms;    // at most the last second; 0 if nobody has asked for a while
-  REMOTECL_FIELDS(index, name, memory_used, memory_total, queue_depth, busy_permille, observed_ms)
+  std::uint64_t placed;         // kernels that clients' automatic devices have placed here, of all sessions
+  REMOTECL_FIELDS(index, name, memory_used, memory_total, queue_depth, busy_permille, observed_ms, placed)
 };
 
 struct SessionStatus {
@@ -90,7 +91,9 @@ struct SessionStatus {
   std::uint64_t commands;
   Traffic traffic;
   Array<std::uint64_t> memory;  // bytes on each device, in the order of `devices`
-  REMOTECL_FIELDS(is_own, session, address, host, program, user, process, age_ms, over_ms, commands, traffic, memory)
+  Array<std::uint64_t> placed;  // likewise, kernels that its automatic device has placed there
+  REMOTECL_FIELDS(is_own, session, address, host, program, user, process, age_ms, over_ms, commands, traffic, memory,
+                  placed)
 };
 
 // A link between two servers, of one session.

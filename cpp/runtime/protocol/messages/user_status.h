@@ -10,7 +10,8 @@ struct UserStatus {
   std::uint32_t device;
   std::uint64_t busy_us;   // in which the driver was seen to have commands of the user
   std::uint64_t commands;  // that the driver was given
-  REMOTECL_FIELDS(user, device, busy_us, commands)
+  std::uint64_t placed;    // kernels that automatic devices of the user's programs have placed there
+  REMOTECL_FIELDS(user, device, busy_us, commands, placed)
 };
 
 struct StatusUsers {

@@ -171,8 +171,8 @@ TEST_F(StatusTest, WhatUsersHaveHadOfADevice) {
   WireMonitor monitor(address());
   const auto usage = [&monitor] {
     const KnownStatus seen = monitor.ask();
-    return seen.users.empty() ? UserStatus{"", 0, 0, 0}
-                              : UserStatus{"", seen.users[0].device, seen.users[0].busy_us, seen.users[0].commands};
+    return seen.users.empty() ? UserStatus{"", 0, 0, 0, 0}
+                              : UserStatus{"", seen.users[0].device, seen.users[0].busy_us, seen.users[0].commands, 0};
   };
   EXPECT_EQ(usage().commands, 0u);
   for (int i = 0; i < 10; ++i) add(1);
