@@ -76,14 +76,20 @@ def test_rates_of_users_are_those_between_two_answers(cluster):
     later = dataclasses.replace(
         status,
         uptime_s=status.uptime_s + 2,
-        users=(dataclasses.replace(ann, busy_s=11.0, commands=106), ben),
+        users=(dataclasses.replace(ann, busy_s=11.0, commands=106, placed=10), ben),
+        devices=(dataclasses.replace(status.devices[0], placed=status.devices[0].placed + 14), *status.devices[1:]),
     )
     found = _with_rates(before, later)
     assert [(rate.user, rate.device) for rate in found.user_rates] == [("ann", 0), ("ben", 0)]
     assert [rate.utilisation for rate in found.user_rates] == pytest.approx([0.25, 0.25])
     assert [rate.commands_per_s for rate in found.user_rates] == pytest.approx([3, 3.5])
-    (row,) = [line for line in live.text([found]).splitlines() if " ann " in line]
-    assert row.split()[-4:] == ["25", "%", "3", "106"]
+    assert [rate.placed_per_s for rate in found.user_rates] == pytest.approx([5, 0])
+    assert found.placed_per_s[0] == pytest.approx(7)
+    shown = live.text([found])
+    (row,) = [line for line in shown.splitlines() if " ann " in line]
+    assert row.split()[-5:] == ["25", "%", "3", "5", "106"]
+    devices = next(one for one in live.tables([found]) if one.title == "devices")
+    assert devices.rows[0][devices.names.index("placed/s")] == "7"
 
 
 def test_sockets_of_kernels_are_a_table_where_there_are_some(cluster):
@@ -196,7 +202,7 @@ def test_top_fits_a_terminal_of_80_columns(cluster, connection):
     console.print(top._drawn(found, 80))
     shown = console.export_text()
     assert max(map(len, shown.splitlines())) <= 80
-    for word in ("user", "default", "busy", "memory", "received", *cluster.addresses):
+    for word in ("user", "default", "busy", "placed/s", "memory", "received", *cluster.addresses):
         assert word in shown
     assert "…" not in shown.split("sessions")[0].split("devices")[0], "servers and their states are whole"
     assert max(map(len, live.text(found, 80).splitlines())) <= 80

@@ -24,7 +24,7 @@ class DecisionRate:
 
 
 class Decisions:
-    """Looks at the scheduler of this process, which alone knows its decisions. Asks no server. One thread at a time."""
+    """Looks at the scheduler of this process. Asks no server. One thread at a time."""
 
     def __init__(self) -> None:
         self._before: list[int] = []

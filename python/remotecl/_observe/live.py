@@ -17,6 +17,7 @@ from .watch import WatchedServer
 def tables(servers: Sequence[WatchedServer], decisions: Sequence[DecisionRate] = ()) -> list[Table]:
     """Servers, their devices, who uses them, what this process has placed there, sessions, sockets, stores, RDMA."""
     known = [server.status for server in servers if server.status is not None]
+    placed = [server.placed_per_s for server in servers if server.status is not None]
     columns = (
         "server",
         "state",
@@ -31,7 +32,7 @@ def tables(servers: Sequence[WatchedServer], decisions: Sequence[DecisionRate] =
     rows = tuple(_server_row(server) for server in servers)
     return [
         Table("servers", columns, rows, optional=("from servers", "up", "round trip", "commands/s")),
-        device_table("devices", known),
+        device_table("devices", known, placed),
         _user_table(servers),
         decision_table(decisions),
         session_table("sessions", known),
@@ -57,7 +58,7 @@ def json_line(servers: Sequence[WatchedServer]) -> str:
 
 
 def _user_table(servers: Sequence[WatchedServer]) -> Table:
-    columns = ("server", "user", "device", ">busy", ">commands/s", ">commands")
+    columns = ("server", "user", "device", ">busy", ">commands/s", ">placed/s", ">commands")
     rows = []
     for server in servers:
         if server.status is None:
@@ -73,6 +74,7 @@ def _user_table(servers: Sequence[WatchedServer]) -> Table:
                     f"{use.device}: {names.get(use.device, '')}",
                     table.share(rate.utilisation if rate else None),
                     f"{rate.commands_per_s:.0f}" if rate else "-",
+                    f"{rate.placed_per_s:.0f}" if rate else "-",
                     str(use.commands),
                 )
             )

@@ -20,7 +20,8 @@ class UserRate:
 
     `utilisation` is the part of the time, from 0 to 1, in which the driver had commands of the user. Several users may
     have commands at the same time, so the sum may be more than 1. `socket_sent_per_s` and `socket_received_per_s` are
-    bytes per second through sockets of the user's kernels there.
+    bytes per second through sockets of the user's kernels there. `placed_per_s` is kernels per second that automatic
+    devices of the user's programs have placed there.
     """
 
     user: str
@@ -29,6 +30,7 @@ class UserRate:
     commands_per_s: float
     socket_sent_per_s: float = 0.0
     socket_received_per_s: float = 0.0
+    placed_per_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class WatchedServer:
 
     `state` is ``"connecting"``, ``"connected"`` or ``"lost"``, and `error` says why it is lost. The rates, in bytes and
     commands per second, are those between the last two answers, seen from the server; None until there are two.
+    `placed_per_s` has, for each of the status's devices, kernels per second that automatic devices have placed there;
+    empty until then.
     """
 
     address: str
@@ -48,6 +52,7 @@ class WatchedServer:
     peers_per_s: float | None = None
     commands_per_s: float | None = None
     user_rates: tuple[UserRate, ...] = ()
+    placed_per_s: tuple[float, ...] = ()
 
 
 class Watch(Stoppable):
@@ -151,7 +156,13 @@ def _with_rates(before: WatchedServer, now: ServerStatus) -> WatchedServer:
         peers_per_s=(now.peers.bytes_received - last.peers.bytes_received) / passed_s,
         commands_per_s=(now.commands - last.commands) / passed_s,
         user_rates=_user_rates(last, now, passed_s),
+        placed_per_s=_placed_per_s(last, now, passed_s),
     )
+
+
+def _placed_per_s(last: ServerStatus, now: ServerStatus, passed_s: float) -> tuple[float, ...]:
+    before = {device.index: device.placed for device in last.devices}
+    return tuple(max(device.placed - before.get(device.index, 0), 0) / passed_s for device in now.devices)
 
 
 def _user_rates(last: ServerStatus, now: ServerStatus, passed_s: float) -> tuple[UserRate, ...]:
@@ -164,5 +175,6 @@ def _user_rates(last: ServerStatus, now: ServerStatus, passed_s: float) -> tuple
         commands = max(use.commands - old.commands, 0) / passed_s
         sent = max(use.socket_bytes_sent - old.socket_bytes_sent, 0) / passed_s
         received = max(use.socket_bytes_received - old.socket_bytes_received, 0) / passed_s
-        rates.append(UserRate(use.user, use.device, busy, commands, sent, received))
+        placed = max(use.placed - old.placed, 0) / passed_s
+        rates.append(UserRate(use.user, use.device, busy, commands, sent, received, placed))
     return tuple(rates)
