@@ -84,13 +84,17 @@ std::vector<Slice> slices_of(std::span<const remotecl_slice> given) {
   return slices;
 }
 
-// Those of the call or, if it gives none, of the kernel, if they suffice; if there are none, those that are proven.
+// Those of the call or, if it gives none, of the kernel.
+std::vector<Slice> declared_slices(Kernel& kernel, cl_uint dimension, std::span<const remotecl_slice> given) {
+  if (!given.empty()) return slices_of(given);
+  DeclaredSlices declared = kernel.slices();
+  return declared.dimension == dimension ? std::move(declared.slices) : std::vector<Slice>();
+}
+
+// Those that are declared, if they suffice; if none are, those that are proven.
 std::vector<Slice> checked_slices(const Targets& targets, Kernel& kernel, const NDRange& range, cl_uint dimension,
                                   std::span<const remotecl_slice> given) {
-  std::vector<Slice> slices = slices_of(given);
-  if (DeclaredSlices declared = kernel.slices(); slices.empty() && declared.dimension == dimension) {
-    slices = std::move(declared.slices);
-  }
+  std::vector<Slice> slices = declared_slices(kernel, dimension, given);
   const cl_int error = SplitKernel::check_slices(kernel, slices);
   if (error == CL_SUCCESS) return slices;
   require(slices.empty(), error);
@@ -130,7 +134,8 @@ char* remotecl_explain_split(cl_uint queue_count, const cl_command_queue* queues
     Kernel& kernel = icd::object<Kernel>(kernel_handle);
     const Targets targets(std::span(queues, queue_count), kernel);
     const NDRange range = checked_range(targets, kernel, dimension, work_dimensions, offset, global, nullptr);
-    if (SplitKernel::check_slices(kernel, {}) == CL_SUCCESS) return nullptr;
+    const std::vector<Slice> declared = declared_slices(kernel, dimension, {});
+    if (!declared.empty() || SplitKernel::check_slices(kernel, {}) == CL_SUCCESS) return nullptr;
     const ProvenSlices proven = prove_slices(kernel, targets.named(), range, dimension);
     return proven.why_not.empty() ? nullptr : copy_json(proven.why_not);
   });
@@ -141,14 +146,9 @@ cl_int remotecl_set_kernel_slices(cl_kernel kernel_handle, cl_uint dimension, cl
   return icd::enter([&] {
     Kernel& kernel = icd::object<Kernel>(kernel_handle);
     require(dimension < 3 && (slice_count == 0 || slices != nullptr), CL_INVALID_VALUE);
-    const auto given = std::span(slices, slice_count);
-    std::vector<bool> is_named(kernel.info().arguments.size());
-    for (const remotecl_slice& one : given) {
-      require(one.argument < is_named.size() && !is_named[one.argument], CL_INVALID_ARG_INDEX);
-      require(one.item_bytes != 0, CL_INVALID_VALUE);
-      is_named[one.argument] = true;
-    }
-    kernel.set_slices({dimension, slices_of(given)});
-    return CL_SUCCESS;
+    DeclaredSlices declared{dimension, slices_of(std::span(slices, slice_count))};
+    const cl_int error = SplitKernel::check_form(kernel, declared.slices);
+    if (error == CL_SUCCESS) kernel.set_slices(std::move(declared));
+    return error;
   });
 }

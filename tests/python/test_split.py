@@ -108,6 +108,9 @@ def test_slices_may_be_declared_once(queues):
         remotecl.split(copy, queues, (4096, 1), None, data.data, total.data, dimension=1)
     remotecl.split(copy, queues, (4096,), None, data.data, total.data).wait()
     assert total.get().tolist() == list(range(4096))
+    remotecl.set_slices(copy, {0: 4})
+    with pytest.raises(ValueError, match="copy may write a buffer that has no slice"):
+        remotecl.split(copy, queues, (4096,), None, data.data, total.data)
     remotecl.set_slices(copy, {})
     with pytest.raises(ValueError, match="does not prove that dimension 0"):
         remotecl.split(copy, queues, (4096,), None, data.data, total.data)

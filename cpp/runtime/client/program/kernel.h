@@ -50,7 +50,8 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
   cl_int set_svm_argument(cl_uint index, const void* pointer);
   // The shared virtual memory that its commands may access besides their arguments.
   void set_svm_pointers(std::vector<void*> pointers, std::vector<Ref<MemoryObject>> memory);
-  // How launches that the application does not divide itself may be divided. Each argument exists and has one slice.
+  // How launches that the application does not divide itself may be divided. Each slice names another argument of the
+  // kernel.
   void set_slices(DeclaredSlices slices);
   DeclaredSlices slices();
   bool arguments_complete();

@@ -44,23 +44,33 @@ SplitKernel::SplitKernel(SpeedTable& speeds, std::span<CommandQueue* const> queu
       }()),
       division_(make_division()) {}
 
+cl_int SplitKernel::check_form(const Kernel& kernel, std::span<const Slice> slices) {
+  std::vector<bool> is_named(kernel.info().arguments.size());
+  for (const Slice& slice : slices) {
+    if (slice.argument >= is_named.size() || is_named[slice.argument]) return CL_INVALID_ARG_INDEX;
+    if (slice.item_bytes == 0) return CL_INVALID_VALUE;
+    is_named[slice.argument] = true;
+  }
+  return CL_SUCCESS;
+}
+
 cl_int SplitKernel::check_slices(Kernel& kernel, std::span<const Slice> slices) {
+  if (const cl_int error = check_form(kernel, slices); error != CL_SUCCESS) return error;
   const MutexLock lock(kernel.mutex());
   const auto& arguments = kernel.arguments();
-  std::vector<const Slice*> of(arguments.size());
+  std::vector<bool> is_sliced(arguments.size());
   for (const Slice& slice : slices) {
-    if (slice.argument >= of.size() || of[slice.argument] != nullptr) return CL_INVALID_ARG_INDEX;
-    of[slice.argument] = &slice;
+    is_sliced[slice.argument] = true;
     const MemoryObject* const memory = arguments[slice.argument].memory.get();
     if (arguments[slice.argument].kind != ArgumentKind::kMemory || memory == nullptr || memory->image() != nullptr ||
         memory->network_device() != nullptr) {
       return CL_INVALID_ARG_VALUE;
     }
     const bool has_neighbours = slice.before != 0 || slice.after != 0;
-    if (slice.item_bytes == 0 || (has_neighbours && kernel.may_write(slice.argument))) return CL_INVALID_VALUE;
+    if (has_neighbours && kernel.may_write(slice.argument)) return CL_INVALID_VALUE;
   }
-  for (std::size_t i = 0; i < of.size(); ++i) {
-    if (of[i] == nullptr && kernel.may_write(i)) return CL_INVALID_OPERATION;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (!is_sliced[i] && kernel.may_write(i)) return CL_INVALID_OPERATION;
   }
   return kernel.svm_memory().empty() ? CL_SUCCESS : CL_INVALID_OPERATION;
 }
