@@ -50,7 +50,7 @@ void EventWaiters::stop() {
   wake_.notify_all();
 }
 
-void EventWaiters::add(Lane& lane, Job job) {
+void EventWaiters::insert(Lane& lane, Job job) {
   const auto after = [](Position position, const Job& other) { return position < other.position; };
   const auto at =
       lane.is_apart ? lane.jobs.end() : std::upper_bound(lane.jobs.begin(), lane.jobs.end(), job.position, after);
@@ -89,7 +89,7 @@ bool EventWaiters::wait(cl_event event, Function& function, Report report, Posit
     } else if (is_new) {
       is_watched = open(key, is_apart, std::move(job));
     } else {
-      add(lane->second, std::move(job));
+      insert(lane->second, std::move(job));
       if (has_ended && !is_apart) collect_ended();
     }
     if (has_ended && !is_apart) collected = collected_;

@@ -73,9 +73,8 @@ class EventWaiters final : public RefCounted {
     bool is_apart = false;
     std::deque<Job> jobs{};  // the first one is waited for; ascending by position unless it is apart
   };
-  using Lanes = std::unordered_map<void*, Lane>;
 
-  static void add(Lane& lane, Job job);
+  static void insert(Lane& lane, Job job);
   void run() EXCLUDES(mutex_);
   void run(void* key) EXCLUDES(mutex_);
   bool has_thread_for_one_more() REQUIRES(mutex_);
@@ -101,16 +100,16 @@ class EventWaiters final : public RefCounted {
   ConditionVariable wake_;
   ConditionVariable reported_some_;
   std::unordered_set<cl_context> contexts_ GUARDED_BY(mutex_);
-  Lanes lanes_ GUARDED_BY(mutex_);                   // by queue or event; removed by what watches them
-  std::vector<void*> unwatched_ GUARDED_BY(mutex_);  // lanes that pollers poll
-  std::deque<void*> ready_ GUARDED_BY(mutex_);       // lanes that a thread will wait for next
-  std::deque<Job> ended_ GUARDED_BY(mutex_);         // to be reported
-  std::thread::id reporter_ GUARDED_BY(mutex_);      // the reporting thread, if any
-  std::uint64_t jobs_ GUARDED_BY(mutex_) = 0;        // number of jobs so far
-  std::uint64_t collected_ GUARDED_BY(mutex_) = 0;   // of these, have ended
-  std::uint64_t reported_ GUARDED_BY(mutex_) = 0;    // of these, have been reported
-  std::size_t threads_ GUARDED_BY(mutex_) = 0;       // at least one for each lane without a callback
-  std::size_t callbacks_ GUARDED_BY(mutex_) = 0;     // lanes with a callback
+  std::unordered_map<void*, Lane> lanes_ GUARDED_BY(mutex_);  // by queue or event; removed by what watches them
+  std::vector<void*> unwatched_ GUARDED_BY(mutex_);           // lanes that pollers poll
+  std::deque<void*> ready_ GUARDED_BY(mutex_);                // lanes that a thread will wait for next
+  std::deque<Job> ended_ GUARDED_BY(mutex_);                  // to be reported
+  std::thread::id reporter_ GUARDED_BY(mutex_);               // the reporting thread, if any
+  std::uint64_t jobs_ GUARDED_BY(mutex_) = 0;                 // number of jobs so far
+  std::uint64_t collected_ GUARDED_BY(mutex_) = 0;            // of these, have ended
+  std::uint64_t reported_ GUARDED_BY(mutex_) = 0;             // of these, have been reported
+  std::size_t threads_ GUARDED_BY(mutex_) = 0;                // at least one for each lane without a callback
+  std::size_t callbacks_ GUARDED_BY(mutex_) = 0;              // lanes with a callback
   bool is_stopped_ GUARDED_BY(mutex_) = false;
 };
 
