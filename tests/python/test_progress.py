@@ -42,6 +42,7 @@ def test_a_notebook_shows_one_below_the_cell_that_works(cluster):
     with ThrottledRelay(cluster.addresses[0], bytes_per_s=8 * MIB) as relay:
         # Much more than sockets and relay hold, in steps of 4 MiB.
         program = UPLOAD.format(address=relay.address, size=32 * MIB)
+        program += "import time; time.sleep(1)"  # nbclient ignores what comes between two cells, like the bar's end
         displayed: list[tuple[int, str]] = []
         # The last state of a bar may appear below a cell that begins at that moment, and not below later ones.
         cells = run_notebook(
