@@ -12,4 +12,8 @@ bool futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::c
 // Wakes everything that sleeps on the word.
 void futex_wake(std::atomic<std::uint32_t>& word);
 
+// The same for a word with a sign.
+bool futex_wait(std::atomic<std::int32_t>& word, std::int32_t expected, std::chrono::nanoseconds time);
+void futex_wake(std::atomic<std::int32_t>& word);
+
 }  // namespace remotecl

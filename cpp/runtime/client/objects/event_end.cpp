@@ -34,17 +34,17 @@ bool EventEnd::end() {
   do {
     if (before <= CL_COMPLETE) return false;
   } while (!status_.compare_exchange_weak(before, outcome(), std::memory_order_seq_cst));
-  if (may_sleep_.load(std::memory_order_seq_cst) != 0) futex_wake(may_sleep_);
+  if (may_sleep_.load(std::memory_order_seq_cst)) futex_wake(status_);
   return true;
 }
 
 bool EventEnd::wait(const OptionalDeadline& deadline) {
-  while (!is_over()) {
+  for (cl_int before = status(); before > CL_COMPLETE; before = status()) {
     const auto now = std::chrono::steady_clock::now();
     if (deadline && now >= *deadline) return false;
-    may_sleep_.store(1, std::memory_order_seq_cst);
-    if (status_.load(std::memory_order_seq_cst) <= CL_COMPLETE) return true;
-    futex_wait(may_sleep_, 1, deadline ? *deadline - now : std::chrono::hours(1));
+    may_sleep_.store(true, std::memory_order_seq_cst);
+    // An end that comes before this thread sleeps has changed the word, so that it does not.
+    futex_wait(status_, before, deadline ? *deadline - now : std::chrono::hours(1));
   }
   return true;
 }

@@ -50,11 +50,11 @@ class EventEnd {
   void note(cl_int status);
   bool end();
 
-  std::atomic<cl_int> status_;
+  std::atomic<cl_int> status_;  // a futex: what waits for the end sleeps while it has not changed
   std::atomic<cl_int> outcome_{CL_COMPLETE};
   std::atomic<std::uint32_t> missing_{kClaim | kReport};
-  std::atomic<std::uint32_t> may_sleep_{0};  // a futex: 1 once a thread has waited
-  bool has_profile_ = false;                 // written before the report, with profile_
+  std::atomic<bool> may_sleep_{false};  // a thread has waited
+  bool has_profile_ = false;            // written before the report, with profile_
   Profile profile_;
 };
 

@@ -90,6 +90,30 @@ TEST(EventEndTest, AWaitEndsWithTheEventOrItsDeadline) {
   EXPECT_TRUE(end.wait({}));
 }
 
+// The end comes at all moments around the one at which the waiting thread falls asleep.
+TEST(EventEndTest, NoWaitMissesTheEnd) {
+  using Clock = std::chrono::steady_clock;
+  for (int round = 0; round < 5'000; ++round) {
+    EventEnd end(CL_QUEUED);
+    std::atomic<bool> is_waiting{false};
+    std::thread waiting([&] {
+      is_waiting = true;
+      const auto begin = Clock::now();
+      EXPECT_TRUE(end.wait(begin + std::chrono::seconds(20)));
+      EXPECT_LT(Clock::now() - begin, std::chrono::seconds(10)) << "in round " << round;
+    });
+    while (!is_waiting) {
+    }
+    const auto at = Clock::now() + std::chrono::nanoseconds(20 * (round % 200));
+    while (Clock::now() < at) {
+    }
+    EXPECT_TRUE(end.claim_report());
+    EXPECT_TRUE(end.report(CL_COMPLETE, nullptr));
+    waiting.join();
+    ASSERT_FALSE(HasFailure());
+  }
+}
+
 TEST(EventEndTest, ExactlyOneOfManyThreadsEndsIt) {
   for (int round = 0; round < 50; ++round) {
     EventEnd end(CL_QUEUED);
