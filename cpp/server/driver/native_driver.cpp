@@ -69,6 +69,9 @@ std::vector<Candidate> all_devices(const std::vector<std::string>& own_drivers) 
   // daemons.
   ::setenv("REMOTECL_DISABLE", "1", 1);
   ::unsetenv("REMOTECL_SERVERS");
+  // NVIDIA's driver else loads a kernel onto the device at its first launch, which waits there until all that runs has
+  // ended: a kernel that a running one waits for would never begin.
+  ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
   std::vector<Candidate> candidates;
   cl_uint count = 0;
   if (clGetPlatformIDs(0, nullptr, &count) != CL_SUCCESS) return candidates;
