@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 
 #include "icd/boundary.h"
 #include "remotecl/remotecl.h"
@@ -10,7 +11,13 @@ namespace {
 
 using namespace remotecl;
 
-constexpr cl_uint kSockets = 64, kRingBytes = 64u << 10;
+constexpr cl_uint kSockets = 64;
+
+// Larger rings are faster up to 1 MiB, but a network of many sockets should not take all memory.
+cl_uint ring_bytes_for(cl_uint sockets) {
+  constexpr cl_uint kOfAllSockets = 64u << 20;
+  return std::bit_floor(std::clamp(kOfAllSockets / 2 / sockets, 64u << 10, 1u << 20));
+}
 
 std::string name_of(const Device& device) {
   return device.text(CL_DEVICE_NAME) + " of " + device.session().address().text();
@@ -46,8 +53,9 @@ cl_mem remotecl_create_network(cl_context context, cl_device_id device, const re
     icd::require(!on.lost(), CL_DEVICE_NOT_AVAILABLE);
     cl_int code = CL_SUCCESS;
     std::string why;
-    Ref<MemoryObject> network = make_network(in, on, wanted.sockets == 0 ? kSockets : wanted.sockets,
-                                             wanted.ring_bytes == 0 ? kRingBytes : wanted.ring_bytes, code, why);
+    if (wanted.sockets == 0) wanted.sockets = kSockets;
+    if (wanted.ring_bytes == 0) wanted.ring_bytes = ring_bytes_for(wanted.sockets);
+    Ref<MemoryObject> network = make_network(in, on, wanted.sockets, wanted.ring_bytes, code, why);
     if (!why.empty()) notice("remotecl_create_network on " + name_of(on) + ": " + why);
     icd::require(code == CL_SUCCESS, code);
     return network.detach()->handle();

@@ -35,7 +35,8 @@ class Network:
         device: the device where they run; one of the context's, not the automatic one.
         sockets: how many its kernels can have at once, 1 to 16384.
         ring_bytes: how many bytes can wait in each direction of each socket: a power of two, 1 KiB to 16 MiB. The
-            network takes ``2 * sockets * ring_bytes`` of memory that the device and its host share.
+            network takes ``2 * sockets * ring_bytes`` of memory that the device and its host share. By default as many
+            as make 64 MiB for all sockets, but not below 64 KiB and not above 1 MiB.
 
     Raises:
         ValueError: the device is not one of the context's, or `sockets` or `ring_bytes` cannot be.
@@ -64,15 +65,17 @@ class Network:
     """
 
     def __init__(
-        self, context: pyopencl.Context, device: pyopencl.Device, sockets: int = 64, ring_bytes: int = 65536
+        self, context: pyopencl.Context, device: pyopencl.Device, sockets: int = 64, ring_bytes: int | None = None
     ) -> None:
         if not 1 <= sockets <= _SOCKETS_MAX:
             raise ValueError(f"a network has 1 to {_SOCKETS_MAX} sockets, not {sockets}")
-        if not _RING_BYTES_MIN <= ring_bytes <= _RING_BYTES_MAX or ring_bytes & (ring_bytes - 1):
+        if ring_bytes is not None and (
+            not _RING_BYTES_MIN <= ring_bytes <= _RING_BYTES_MAX or ring_bytes & (ring_bytes - 1)
+        ):
             raise ValueError(f"ring_bytes is a power of two from 1 KiB to 16 MiB, not {ring_bytes}")
         cl = import_pyopencl()
         require_remote_device(device, "device")
-        handle, code = native().create_network(context.int_ptr, device.int_ptr, sockets, ring_bytes)
+        handle, code = native().create_network(context.int_ptr, device.int_ptr, sockets, ring_bytes or 0)
         if code == cl.status_code.INVALID_DEVICE:
             raise ValueError(f"{device} is not a device of this context; choose one of context.devices")
         if code == cl.status_code.INVALID_VALUE:

@@ -123,7 +123,8 @@ REMOTECL_EXPORT cl_int remotecl_prefetch(cl_device_id device, cl_uint count, con
 typedef struct remotecl_network_properties {
   size_t struct_size; /* sizeof(remotecl_network_properties) */
   cl_uint sockets;    /* that its kernels can have at once: 1 to 16384, by default 64 */
-  cl_uint ring_bytes; /* that wait in each direction of a socket: a power of two, 1 KiB to 16 MiB, by default 64 KiB */
+  cl_uint ring_bytes; /* that wait in each direction of a socket: a power of two, 1 KiB to 16 MiB; by default as many
+                       * as make 64 MiB for all sockets, but not below 64 KiB and not above 1 MiB */
 } remotecl_network_properties;
 REMOTECL_EXPORT cl_mem remotecl_create_network(cl_context context, cl_device_id device,
                                                const remotecl_network_properties* properties, cl_int* error);
