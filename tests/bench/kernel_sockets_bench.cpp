@@ -152,7 +152,7 @@ int run(const Options& given) {
     if (options.only_selftest) return 0;
   }
   if (!options.only_kernels) measure_programs(kernel, options);
-  measure_kernels(kernel, options);
+  if (!options.only_programs) measure_kernels(kernel, options);
   return 0;
 }
 
@@ -168,7 +168,7 @@ int main(int argc, char** argv) {
   app.add_option("--items", options.items, "of a work-group; at most 8 on a CPU");
   app.add_option("--groups", options.groups, "at most; the default is 4 for each compute unit, on a CPU 1");
   app.add_option("--ring", options.ring, "bytes of a ring, a power of two");
-  app.add_option("--threads", options.threads, "of a network, at most; the default is half of the cores");
+  app.add_option("--threads", options.threads, "of a network, at most; the default is as many as there are cores");
   app.add_flag("--fixed-threads", options.fixed_threads, "as many at all times, in place of one until it is busy");
   app.add_option("--megabytes", options.megabytes, "moved for a figure of bandwidth, at most");
   app.add_option("--messages", options.messages, "moved for a figure of bandwidth, at most");
@@ -178,6 +178,7 @@ int main(int argc, char** argv) {
   app.add_flag("--only-selftest", options.only_selftest, "check that and nothing else");
   app.add_flag("--no-bandwidth", options.no_bandwidth, "only latency and requests a second");
   app.add_flag("--only-kernels", options.only_kernels, "only between two kernels of this device");
+  app.add_flag("--only-programs", options.only_programs, "only between kernels and programs");
   CLI11_PARSE(app, argc, argv);
   try {
     return remotecl::bench::run(options);

@@ -15,6 +15,8 @@ RCL_I rcl_piece rcl_i_no_piece(int result) {
   return piece;
 }
 
+#define RCL_I_LARGE 16384u
+
 // What has been received, at most `size` bytes. Waits for it if `waits`.
 RCL_I_CALL rcl_piece rcl_i_receivable(rcl_group g, int s, uint size, int waits) {
   if (!rcl_i_is_handle(g, s)) return rcl_i_no_piece(-RCL_EBADF);
@@ -46,6 +48,8 @@ RCL_I_CALL rcl_piece rcl_i_receivable(rcl_group g, int s, uint size, int waits) 
         piece.next = head + rcl_i_record(there);
         piece.size = (int)min(there, size);
       } else {
+        // The single bytes at the end of a large piece come with the next one, which is aligned then and faster to copy.
+        if (there < size && there >= RCL_I_LARGE) there -= (head + there) & 15u;
         piece.size = (int)min(there, size);
         piece.from = head;
         piece.next = head + (uint)piece.size;
@@ -127,46 +131,83 @@ RCL_I rcl_peer rcl_i_no_peer(void) {
   return peer;
 }
 
-// One item of `items` copies its part: single bytes up to a place where the ring is aligned, then 16 at a time, so that
-// the bus carries whole words also where the kernel's data are aligned otherwise. Four at once, so that a read over the
-// bus does not wait for the one before.
-#define RCL_I_STEPS(TYPE, BEGIN, END, GET, PUT) \
+// One item of `items` copies its part: 16 bytes at a time from a place on where the ring is aligned, so that the bus
+// carries whole words also where the kernel's data are aligned otherwise, and single bytes before and behind that. On a
+// GPU a read over the bus takes long, so an item begins all that it can before it waits for the first.
+#if defined(__NV_CL_C_VERSION)
+#define RCL_I_AT_ONCE 8u
+#else
+#define RCL_I_AT_ONCE 1u
+#endif
+#define RCL_I_WHOLE(BEGIN, END, GET, PUT) \
   do { \
-    const uint step = items * (uint)sizeof(TYPE); \
-    uint at = (BEGIN) + item * (uint)sizeof(TYPE); \
-    for (; at + 3u * step < (END); at += 4u * step) { \
-      const TYPE a = GET(at), b = GET(at + step), c = GET(at + 2u * step), d = GET(at + 3u * step); \
-      PUT(at, a); \
-      PUT(at + step, b); \
-      PUT(at + 2u * step, c); \
-      PUT(at + 3u * step, d); \
-    } \
-    for (; at < (END); at += step) { \
-      const TYPE a = GET(at); \
-      PUT(at, a); \
+    const uint step = items * 16u; \
+    for (uint at = (BEGIN) + item * 16u; at < (END); at += RCL_I_AT_ONCE * step) { \
+      uint4 words[RCL_I_AT_ONCE]; \
+      _Pragma("unroll") for (uint i = 0; i < RCL_I_AT_ONCE; ++i) { \
+        if (at + i * step < (END)) words[i] = GET(at + i * step); \
+      } \
+      _Pragma("unroll") for (uint i = 0; i < RCL_I_AT_ONCE; ++i) { \
+        if (at + i * step < (END)) PUT(at + i * step, words[i]); \
+      } \
     } \
   } while (0)
-#define RCL_I_GET_BYTE(at) from[at]
-#define RCL_I_PUT_BYTE(at, value) to[at] = (value)
 #define RCL_I_GET_RING(at) *(volatile __global uint4*)(from + (at))
 #define RCL_I_PUT_RING(at, value) *(volatile __global uint4*)(to + (at)) = (value)
 #define RCL_I_GET_GLOBAL(at) *(const __global uint4*)(from + (at))
 #define RCL_I_PUT_GLOBAL(at, value) *(__global uint4*)(to + (at)) = (value)
 #define RCL_I_GET_LOCAL(at) *(const __local uint4*)(from + (at))
 #define RCL_I_PUT_LOCAL(at, value) *(__local uint4*)(to + (at)) = (value)
-#define RCL_I_GET_ANYWHERE(at) as_uint4(vload16(0, from + (at)))
-#define RCL_I_PUT_ANYWHERE(at, value) vstore16(as_uchar16(value), 0, to + (at))
+#define RCL_I_GET_ANYWHERE(at) rcl_i_load(from + (at))
+#define RCL_I_PUT_ANYWHERE(at, value) rcl_i_store(to + (at), value)
+#if defined(__NV_CL_C_VERSION)
+// By whole words of the memory as far as possible: this compiler moves the vectors of vload16() and vstore16() by bytes.
+#define RCL_I_ANYWHERE(SPACE) \
+  RCL_I_OVER uint4 rcl_i_load(SPACE const uchar* from) { \
+    const uint bits = 8u * ((uint)(size_t)from & 3u); \
+    SPACE const uint* words = (SPACE const uint*)(from - bits / 8u); \
+    uint4 v = (uint4)(words[0], words[1], words[2], words[3]); \
+    if (bits != 0u) v = v >> bits | (uint4)(v.yzw, words[4]) << (32u - bits); \
+    return v; \
+  } \
+  RCL_I_OVER void rcl_i_store(SPACE uchar* to, uint4 v) { \
+    const uint ahead = (0u - (uint)(size_t)to) & 3u, bits = 8u * ahead; \
+    SPACE uint* words = (SPACE uint*)(to + ahead); \
+    if (ahead == 0u) { \
+      words[3] = v.w; \
+    } else { \
+      for (uint i = 0; i < ahead; ++i) to[i] = (uchar)(v.x >> 8u * i); \
+      for (uint i = ahead; i < 4u; ++i) to[12u + i] = (uchar)(v.w >> 8u * i); \
+      v = v >> bits | (uint4)(v.yzw, 0u) << (32u - bits); \
+    } \
+    words[0] = v.x; \
+    words[1] = v.y; \
+    words[2] = v.z; \
+  }
+#else
+#define RCL_I_ANYWHERE(SPACE) \
+  RCL_I_OVER uint4 rcl_i_load(SPACE const uchar* from) { return as_uint4(vload16(0, from)); } \
+  RCL_I_OVER void rcl_i_store(SPACE uchar* to, uint4 v) { vstore16(as_uchar16(v), 0, to); }
+#endif
+RCL_I_ANYWHERE(__global)
+RCL_I_ANYWHERE(__local)
 #define RCL_I_COPY(TO_SPACE, FROM_SPACE, RING, GET, PUT, GET_ANYWHERE, PUT_ANYWHERE) \
   RCL_I_OVER void rcl_i_copy(TO_SPACE uchar* to, FROM_SPACE uchar* from, uint size, uint item, uint items) { \
     const uint ahead = min(size, (0u - (uint)(size_t)(RING)) & 15u); \
-    const uint end = ahead + ((size - ahead) & ~15u); \
-    RCL_I_STEPS(uchar, 0u, ahead, RCL_I_GET_BYTE, RCL_I_PUT_BYTE); \
+    const uint whole = (size - ahead) & ~15u, end = ahead + whole, single = size - whole; \
+    uint at_single = item < ahead ? item : item + whole; \
+    uchar byte = 0; \
+    if (item < single) byte = from[at_single]; \
     if ((((uint)(size_t)to ^ (uint)(size_t)from) & 15u) == 0u) { \
-      RCL_I_STEPS(uint4, ahead, end, GET, PUT); \
+      RCL_I_WHOLE(ahead, end, GET, PUT); \
     } else { \
-      RCL_I_STEPS(uint4, ahead, end, GET_ANYWHERE, PUT_ANYWHERE); \
+      RCL_I_WHOLE(ahead, end, GET_ANYWHERE, PUT_ANYWHERE); \
     } \
-    RCL_I_STEPS(uchar, end, size, RCL_I_GET_BYTE, RCL_I_PUT_BYTE); \
+    if (item < single) to[at_single] = byte; \
+    for (uint i = item + items; i < single; i += items) { \
+      at_single = i < ahead ? i : i + whole; \
+      to[at_single] = from[at_single]; \
+    } \
   }
 RCL_I_COPY(__global, volatile __global, from, RCL_I_GET_RING, RCL_I_PUT_GLOBAL, RCL_I_GET_RING, RCL_I_PUT_ANYWHERE)
 RCL_I_COPY(__local, volatile __global, from, RCL_I_GET_RING, RCL_I_PUT_LOCAL, RCL_I_GET_RING, RCL_I_PUT_ANYWHERE)

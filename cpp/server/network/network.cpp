@@ -31,7 +31,7 @@ void write_header(std::byte* memory, const NetworkShape& shape) {
 
 std::uint32_t NetworkThreads::bound() const {
   if (most != 0) return std::min(most, kMost);
-  return std::clamp(std::thread::hardware_concurrency() / 2, 1u, 16u);
+  return std::clamp(std::thread::hardware_concurrency(), 1u, 16u);
 }
 
 bool Network::works_on(Device& device) { return NetworkMemory::works_on(device); }

@@ -30,7 +30,7 @@ struct NetworkStats {
 struct NetworkThreads {
   static constexpr std::uint32_t kMost = 64;
 
-  std::uint32_t most = 0;  // 0: half of the cores, at most 16
+  std::uint32_t most = 0;  // 0: as many as there are cores, at most 16
   // kByLoad: one until it is busy. kFixed: as many at all times. kRestless, for tests: all share without a reason.
   enum class Rule { kByLoad, kFixed, kRestless } rule = Rule::kByLoad;
   // At least 1.

@@ -89,7 +89,8 @@ class ReceiveRing {
   }
   std::uint32_t room() const { return bytes_.size() - (tail_ - head_); }
   std::uint32_t tail() const { return tail_; }
-  int pieces(iovec (&pieces)[2]) const { return bytes_.pieces(tail_, room(), pieces); }
+  // Of the next `count` bytes. REQUIRES: count <= room().
+  int pieces(iovec (&pieces)[2], std::uint32_t count) const { return bytes_.pieces(tail_, count, pieces); }
   const RingBytes& bytes() const { return bytes_; }
   // REQUIRES: count <= room().
   void put(std::uint32_t count) { tail_ += count; }

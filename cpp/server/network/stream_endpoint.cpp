@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "server/network/network_shape.h"
+
 namespace remotecl::server {
 namespace {
 
@@ -21,6 +23,10 @@ std::chrono::seconds silence_max(const Descriptor& socket) {
   return std::chrono::seconds(get(socket, IPPROTO_TCP, TCP_KEEPIDLE) +
                               get(socket, IPPROTO_TCP, TCP_KEEPCNT) * get(socket, IPPROTO_TCP, TCP_KEEPINTVL));
 }
+
+// Kernels copy whole words from such places of a ring, and single bytes from others.
+constexpr std::uint32_t kAlignment = 64;
+static_assert(NetworkShape::kRingBytesMin > kAlignment);
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
@@ -54,12 +60,12 @@ Moved StreamEndpoint::send(SendRing& ring) {
 
 Moved StreamEndpoint::receive(ReceiveRing& ring) {
   Moved moved;
-  while (ring.room() != 0) {
+  while (ring.room() >= kAlignment) {
+    const std::uint32_t wanted = ring.room() - (ring.tail() + ring.room()) % kAlignment;
     iovec pieces[2];
     msghdr message{};
     message.msg_iov = pieces;
-    message.msg_iovlen = static_cast<std::size_t>(ring.pieces(pieces));
-    const std::uint32_t room = ring.room();
+    message.msg_iovlen = static_cast<std::size_t>(ring.pieces(pieces, wanted));
     const ssize_t came = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT);
     if (came < 0) {
       if (errno == EINTR) continue;
@@ -74,7 +80,7 @@ Moved StreamEndpoint::receive(ReceiveRing& ring) {
     ring.put(static_cast<std::uint32_t>(came));
     moved.bytes += static_cast<std::uint32_t>(came);
     // Less than was asked for: the socket is empty, and a report follows when that changes.
-    if (static_cast<std::uint32_t>(came) < room) {
+    if (static_cast<std::uint32_t>(came) < wanted) {
       moved.is_blocked = true;
       return moved;
     }
