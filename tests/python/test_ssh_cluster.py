@@ -248,7 +248,7 @@ def test_what_is_wrong_with_a_connection_is_told(sshd, hosts, options, words):
 
 @pytest.mark.parametrize(
     "how",
-    [{"command": "no-such-server"}, {"command": "/no/such/server"}, {"python": f"{sys.executable} -S"}],
+    [{"command": "no-such-server"}, {"command": "/no/such/server"}, {"python": f"{sys.executable} -ES"}],
     ids=["in PATH", "by path", "in a Python"],
 )
 def test_a_machine_without_remotecl_is_told_apart(sshd, how):
