@@ -79,17 +79,17 @@ void CarrierHandover::end(const std::string& reason) {
   lost_(State::kEnded);
 }
 
-std::uint64_t CarrierHandover::begin_attempt(Purpose purpose) {
+CarrierHandover::Attempt CarrierHandover::begin_attempt(Purpose purpose) {
   std::shared_ptr<Connection> carrier;
-  std::uint64_t number = 0;
+  Attempt attempt{};
   {
     MutexLock lock(mutex_);
     carrier = carrier_;
-    number = ++attempts_;
+    attempt = {++attempts_, generation_.load()};
   }
   // So that a reader blocked in it returns.
   if (carrier) leave(carrier, purpose == Purpose::kMove ? State::kCarried : State::kBroken);
-  return number;
+  return attempt;
 }
 
 bool CarrierHandover::resume(std::uint64_t attempt, std::shared_ptr<Connection> carrier, std::uint64_t resume_at) {

@@ -45,10 +45,14 @@ class CarrierHandover {
   // Ends the stream for good. Ignored if it has already ended.
   void end(const std::string& reason) EXCLUDES(mutex_);
 
-  // The first step of a handover: returns its number. Only the latest attempt can succeed. kMove: the present carrier
-  // works, and its end is no loss.
+  // The first step of a handover. Only the latest attempt can succeed. kMove: the present carrier works, and its end is no
+  // loss.
   enum class Purpose { kReplace, kMove };
-  std::uint64_t begin_attempt(Purpose purpose = Purpose::kReplace) EXCLUDES(mutex_);
+  struct Attempt {
+    std::uint64_t number;
+    std::uint64_t generation;  // of the carrier that it leaves
+  };
+  Attempt begin_attempt(Purpose purpose = Purpose::kReplace) EXCLUDES(mutex_);
   // The second step. Returns false if a later attempt has begun, or if the stream does not wait for a
   // carrier.
   bool resume(std::uint64_t attempt, std::shared_ptr<Connection> carrier, std::uint64_t resume_at) EXCLUDES(mutex_);

@@ -134,10 +134,11 @@ void ResumableConnection::release() {
 }
 
 ResumableConnection::Attempt ResumableConnection::detach(Purpose purpose) {
-  const std::uint64_t number = handover_.begin_attempt(purpose);
+  const CarrierHandover::Attempt attempt = handover_.begin_attempt(purpose);
   MutexLock lock(read_mutex_);
-  detached_ = true;
-  return {number, bytes_received()};
+  // A later attempt may have succeeded meanwhile, and its carrier is the reader's.
+  if (reader_generation_ <= attempt.generation) detached_ = true;
+  return {attempt.number, bytes_received()};
 }
 
 void ResumableConnection::end_when_broken() {

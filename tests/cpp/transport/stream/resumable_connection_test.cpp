@@ -5,9 +5,11 @@
 #include <poll.h>
 
 #include <array>
+#include <functional>
 #include <future>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/transport/tcp/loopback.h"
@@ -28,7 +30,10 @@ class Stream {
       return std::make_unique<ResumableConnection>(
           std::move(carrier), window,
           ResumableConnection::Hooks{
-              [this] { ++losses; },
+              [this] {
+                ++losses;
+                if (const auto act = std::exchange(at_loss, nullptr)) act();
+              },
               [this, &other](std::uint64_t received) { EXPECT_TRUE(!acknowledges || other->acknowledged(received)); },
               [this] { return hopeless.load(); }});
     };
@@ -55,6 +60,7 @@ class Stream {
   std::atomic<bool> hopeless{false};
   std::atomic<bool> acknowledges{true};
   std::atomic<int> losses{0};
+  std::function<void()> at_loss;  // once
 };
 
 std::byte byte_at(std::uint64_t position) { return static_cast<std::byte>((position * 2654435761u) >> 13); }
@@ -73,6 +79,28 @@ TEST(ResumableConnectionTest, AMoveIsNoLoss) {
   EXPECT_EQ(read_text(*stream.far_end, 2), "on");
   EXPECT_TRUE(stream.carry_on());
   EXPECT_EQ(stream.losses, 2);
+}
+
+// The other side's first connection breaks at once, and its next one is faster than what still prepares for the first.
+TEST(ResumableConnectionTest, AnAttemptThatComesLateDoesNotTakeTheReaderOffALaterOnesCarrier) {
+  Stream stream;
+  std::promise<void> is_leaving, goes_on;
+  stream.at_loss = [&] {
+    is_leaving.set_value();
+    goes_on.get_future().wait();
+  };
+  auto late = std::async(std::launch::async, [&] { return stream.near_end->detach(); });
+  is_leaving.get_future().wait();
+  EXPECT_TRUE(stream.carry_on());
+  EXPECT_TRUE(stream.far_end->write(as_bytes("first")));
+  EXPECT_EQ(read_text(*stream.near_end, 5), "first");  // the reader has taken the carrier over
+  goes_on.set_value();
+  auto [carrier, other] = loopback::make_pair();
+  EXPECT_FALSE(stream.near_end->resume(late.get(), std::move(carrier), 0));
+  EXPECT_TRUE(stream.far_end->write(as_bytes("on")));
+  pollfd wait{stream.near_end->wait_handle(), POLLIN, 0};
+  ASSERT_EQ(::poll(&wait, 1, 10'000), 1);
+  EXPECT_EQ(read_text(*stream.near_end, 2), "on");
 }
 
 TEST(ResumableConnectionTest, PassesBytesOn) {
