@@ -82,7 +82,10 @@ bool BulkReceiver::begin_chunk(const BulkHeader& header) {
     if (!transfer_->is_over) has_place = place_chunk(header.size);
     if (transfer_->announced == transfer_->size) forget_failed(header.transfer);
   }
-  if (!has_place) session_.end_transfer(transfer_, CL_OUT_OF_HOST_MEMORY);  // so its bytes are discarded
+  if (!has_place) {
+    session_.end_transfer(transfer_, CL_OUT_OF_HOST_MEMORY);  // so its bytes are discarded
+    session_.wake();
+  }
   return true;
 }
 

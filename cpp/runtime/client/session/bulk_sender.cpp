@@ -135,9 +135,11 @@ bool BulkSender::finish(const TransferRef& transfer, bool is_sent, bool is_borro
   if (is_sent) transfers_.fetch_add(1, std::memory_order_relaxed);
   if (!is_borrowed || !is_sent) {
     session_.end_transfer(transfer, is_sent ? CL_COMPLETE : CL_DEVICE_NOT_AVAILABLE);
+    session_.wake();
     return is_sent;
   }
   end_received();
+  session_.wake();  // another thread may wait for what has ended here
   return !transfer->sender_waits || session_.await(*transfer);
 }
 

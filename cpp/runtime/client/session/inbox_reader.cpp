@@ -25,11 +25,12 @@ constexpr std::chrono::seconds kReasonTime{1};
 
 thread_local const InboxReader* this_thread_reads = nullptr;
 
-// For poll().
-int milliseconds_until(const OptionalDeadline& deadline) {
-  if (!deadline) return -1;
+// For poll(). Where the process had no descriptor left for `wake`, nobody can wake this thread.
+int sleep_ms(int wake, const OptionalDeadline& deadline) {
+  const int most = wake < 0 ? 10 : std::numeric_limits<int>::max();
+  if (!deadline) return wake < 0 ? most : -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - std::chrono::steady_clock::now());
-  return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, std::numeric_limits<int>::max()));
+  return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, most));
 }
 
 }  // namespace
@@ -226,7 +227,7 @@ void InboxReader::pump(Pump how, const OptionalDeadline& deadline) {
   }
   const auto look = [&](int timeout) { return ::poll(waits.data(), count, timeout) > 0; };
   const bool is_there = how == Pump::kBusy && WaitPolicy::poll_until([&look] { return look(0); });
-  if (is_there || look(how == Pump::kTake ? 0 : milliseconds_until(deadline))) {
+  if (is_there || look(how == Pump::kTake ? 0 : sleep_ms(wake, deadline))) {
     if (waits[1].revents != 0) {
       std::uint64_t rings = 0;
       [[maybe_unused]] const auto taken = ::read(wake, &rings, sizeof rings);

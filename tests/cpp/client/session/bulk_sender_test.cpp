@@ -72,6 +72,29 @@ TEST(BulkSenderTest, NoTransferEndsWhileWhatItHasLentMayBeCopied) {
   sender.release();
 }
 
+// Otherwise a thread that waits for one of them sleeps on, because its own look found nothing that has ended.
+TEST(BulkSenderTest, WhoEndsTheTransfersOfOthersWakesThem) {
+  FakeChannelSession session;
+  FakeTransport transport;
+  BulkSender sender(session);
+  sender.use(transport);
+  std::vector<std::byte> memory(1000);
+  const auto transfer = [&memory](TransferId id) {
+    auto made = std::make_shared<Transfer>();
+    made->id = id;
+    made->size = memory.size();
+    made->memory = memory.data();
+    return made;
+  };
+  ASSERT_TRUE(sender.send(transfer(1)));
+  EXPECT_TRUE(session.ended.empty());
+  transport.received = 2 * memory.size();  // the report about both comes before the second one is noted
+  ASSERT_TRUE(sender.send(transfer(2)));
+  EXPECT_EQ(session.ended, (std::vector<TransferId>{1, 2}));
+  EXPECT_EQ(session.woken_after, 2u);
+  sender.release();
+}
+
 constexpr std::size_t kChunk = 128u << 10;
 
 // A thin link: notes what it sends, and calls a function with the transfer of each chunk.

@@ -6,11 +6,12 @@
 
 namespace remotecl::testing {
 
-// Notes which transfers have ended.
+// Notes which transfers have ended, and how many had when waiting threads were woken last.
 class FakeChannelSession final : public ChannelSession {
  public:
   TransferRef receiving;  // null: nothing is to be received
   std::vector<TransferId> ended;
+  std::size_t woken_after = 0;
 
   TransferRef find_receive(TransferId) override { return receiving; }
   void end_transfer(const TransferRef& transfer, cl_int) override { ended.push_back(transfer->id); }
@@ -18,7 +19,7 @@ class FakeChannelSession final : public ChannelSession {
   bool await_answer(const Transfer&) override { return true; }
   void offer(const Transfer&, const OfferChunks&) override {}
   void found(std::uint64_t) override {}
-  void wake() override {}
+  void wake() override { woken_after = ended.size(); }
   void acknowledge(const ClientReceived&) override {}
   void stop_polling() override {}
   bool read_apart(BulkChannel&) override { return false; }
