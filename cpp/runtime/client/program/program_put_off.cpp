@@ -100,6 +100,14 @@ void Program::make_up_for(Session& session) {
   Build build{late.built, late.options, {}, late.allows_remainder, CL_BUILD_PROGRAM_FAILURE, {}};
   build.is_late = true;
   if (build_now(std::move(build)) == CL_SUCCESS || session.lost()) return;
+  {
+    // A build that could not begin says nothing of these.
+    const MutexLock lock(mutex_);
+    for (Device* device : late.built) {
+      if (builds_[device].status == CL_BUILD_IN_PROGRESS) builds_[device].status = CL_BUILD_ERROR;
+    }
+  }
+  session.wake();
   const std::string text = "a program binary cannot be used: the driver of " + session.address().text() +
                            " refuses what it has made before; build the program from source";
   context_->notify(text);
