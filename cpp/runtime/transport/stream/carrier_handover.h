@@ -45,8 +45,8 @@ class CarrierHandover {
   // Ends the stream for good. Ignored if it has already ended.
   void end(const std::string& reason) EXCLUDES(mutex_);
 
-  // The first step of a handover. Only the latest attempt can succeed. kMove: the present carrier works, and its end is no
-  // loss.
+  // The first step of a handover. Only the latest attempt can succeed. kMove: the present carrier works, and its end is
+  // no loss.
   enum class Purpose { kReplace, kMove };
   struct Attempt {
     std::uint64_t number;
