@@ -32,7 +32,9 @@ cmake --install "$build" --component python --prefix "$site" >/dev/null
 # What was sent is looked at after the call, when its receiver may have said that it is there, and its owner taken it back:
 # intercept_send=0. The leak sanitizer of GCC 12 takes what lies before a thread's variables in a library that came later
 # for glibc's header, which newer ones do not have, and crashes on it: intercept_tls_get_addr=0.
-export ASAN_OPTIONS=intercept_send=0:intercept_tls_get_addr=0:quarantine_size_mb=16:thread_local_quarantine_size_kb=64:detect_leaks=1:abort_on_error=1:detect_stack_use_after_return=1
+# A thread that ends would have its alternate signal stack unmapped, which may be the one that LLVM has allocated for it:
+# use_sigaltstack=0.
+export ASAN_OPTIONS=use_sigaltstack=0:intercept_send=0:intercept_tls_get_addr=0:quarantine_size_mb=16:thread_local_quarantine_size_kb=64:detect_leaks=1:abort_on_error=1:detect_stack_use_after_return=1
 export LSAN_OPTIONS=suppressions=$suppressions/leak.supp:print_suppressions=0
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 # A session with a server lives as long as the process, so its threads are never joined: no leak to report.
