@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "fakes/idle_bulk_transport.h"
+#include "fakes/plain_strand.h"
 #include "fakes/wire/fault_connection.h"
-#include "runtime/base/mutex.h"
 #include "server/execution/execution.h"
 #include "server/fixture.h"
 #include "server/transfer/bulk.h"
@@ -18,23 +18,6 @@ namespace {
 using namespace server;
 
 constexpr std::uint64_t kChunk = 128u << 10;
-
-// Works where it is asked to.
-class PlainStrand final : public Strand {
- public:
-  PlainStrand() : Strand(1) {}
-  void later(std::function<void()> job) override { run_locked(job); }
-  void post(std::function<void()> job) override { run_locked(job); }
-  void close(const std::string&) override {}
-
- private:
-  bool run_locked(const std::function<void()>& job) override {
-    const MutexLock lock(mutex_);
-    job();
-    return true;
-  }
-  Mutex mutex_;
-};
 
 class PlainRead final : public OutgoingTransfer {
  public:
