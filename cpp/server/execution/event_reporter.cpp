@@ -29,10 +29,12 @@ void EventReporter::end(const Event& event, std::int32_t status, cl_event first,
     }
     for (int i = 1; i < 4; ++i) done.profile[i] = std::max(done.profile[i], done.profile[i - 1]);
   }
-  if (event.unhurried && status >= 0) {
-    outbox_.add_lazily(done);
-  } else {
+  if (status < 0) {
     outbox_.add(done);
+  } else {
+    outbox_.add_lazily(done);
+    // Checked after the message is added, so that who asks for the end sees one or the other.
+    if (!event.unhurried) outbox_.hurry();
   }
 }
 
