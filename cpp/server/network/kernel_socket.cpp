@@ -75,7 +75,6 @@ int KernelSocket::watched() const {
 void KernelSocket::becomes_ready(bool to_read, bool to_write, bool hung_up) {
   may_read_ |= to_read || hung_up;
   may_write_ |= to_write || hung_up;
-  has_hung_up_ |= hung_up;
 }
 
 KernelSocket::Bytes KernelSocket::move(Clock::time_point now) {
@@ -126,8 +125,7 @@ std::uint32_t KernelSocket::receive() {
   const std::uint32_t tail = receive_ring_.tail();
   const Moved moved = endpoint_->receive(receive_ring_);
   if (receive_ring_.tail() != tail) words_.publish(layout::kReceiveTail, receive_ring_.tail());
-  // A peer's end is reported once, so a socket that has hung up is read until its end.
-  if (moved.is_blocked && (!has_hung_up_ || moved.bytes == 0)) may_read_ = false;
+  if (moved.is_blocked) may_read_ = false;
   if (moved.has_ended) {
     may_read_ = false;
     set(layout::kEndOfStream);
@@ -158,7 +156,7 @@ void KernelSocket::release() {
   datagrams_ = nullptr;
   descriptor_.close();
   listening_.reset();
-  may_read_ = may_write_ = has_hung_up_ = cannot_send_ = wants_shutdown_ = is_closing_ = false;
+  may_read_ = may_write_ = cannot_send_ = wants_shutdown_ = is_closing_ = false;
   is_counted = is_resolving = false;
   phase_ = Phase::kFree;
   words_.publish(layout::kReceiveTail, 0);

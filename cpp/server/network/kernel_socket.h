@@ -111,7 +111,7 @@ class KernelSocket {
   DatagramEndpoint* datagrams_ = nullptr;  // the endpoint, if it is one
   Descriptor descriptor_;                  // of a connection that is being made
   std::unique_ptr<Listening> listening_;
-  bool may_read_ = false, may_write_ = false, has_hung_up_ = false;
+  bool may_read_ = false, may_write_ = false;
   bool cannot_send_ = false, wants_shutdown_ = false, is_closing_ = false;
   Clock::time_point moved_;  // when the last bytes were sent
 };

@@ -79,11 +79,8 @@ Moved StreamEndpoint::receive(ReceiveRing& ring) {
     }
     ring.put(static_cast<std::uint32_t>(came));
     moved.bytes += static_cast<std::uint32_t>(came);
-    // Less than was asked for: the socket is empty, and a report follows when that changes.
-    if (static_cast<std::uint32_t>(came) < wanted) {
-      moved.is_blocked = true;
-      return moved;
-    }
+    // The socket may hold more, for a receive ends at an urgent byte, too. The next one shows that.
+    if (static_cast<std::uint32_t>(came) < wanted) return moved;
   }
   return moved;
 }
