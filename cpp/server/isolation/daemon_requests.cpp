@@ -25,7 +25,7 @@ int DaemonRequests::connect(const Address& address, std::chrono::milliseconds ti
   const std::uint64_t number = begin();
   const auto timeout_ms = static_cast<std::uint32_t>(timeout.count());
   Answer answer =
-      await(number, channel_.send(PacketType::kDial, DialMessage{number, address.host, address.port, timeout_ms}));
+      await(number, channel_.deliver(PacketType::kDial, DialMessage{number, address.host, address.port, timeout_ms}));
   if (answer.descriptor.valid()) return answer.descriptor.release();
   throw ConnectionError(!answer.failure.empty() ? answer.failure
                                                 : "cannot connect to " + address.text() + ": the server is ending");
@@ -34,31 +34,31 @@ int DaemonRequests::connect(const Address& address, std::chrono::milliseconds ti
 int DaemonRequests::open(const SharedMemoryOffer& offer) {
   const std::uint64_t number = begin();
   const OpenMessage message{number, offer.process, offer.descriptor, offer.cookie};
-  return await(number, channel_.send(PacketType::kOpen, message)).descriptor.release();
+  return await(number, channel_.deliver(PacketType::kOpen, message)).descriptor.release();
 }
 
 int DaemonRequests::find(const Digest& key) {
   const std::uint64_t number = begin();
-  return await(number, channel_.send(PacketType::kFind, StoreMessage{number, key})).descriptor.release();
+  return await(number, channel_.deliver(PacketType::kFind, StoreMessage{number, key})).descriptor.release();
 }
 
 int DaemonRequests::open_upload(const Digest& key, std::uint64_t& checksum) {
   const std::uint64_t number = begin();
-  Answer answer = await(number, channel_.send(PacketType::kOpenUpload, StoreMessage{number, key}));
+  Answer answer = await(number, channel_.deliver(PacketType::kOpenUpload, StoreMessage{number, key}));
   checksum = answer.checksum;
   return answer.descriptor.release();
 }
 
 int DaemonRequests::open_socket(const std::string& address, int backlog) {
   const std::uint64_t number = begin();
-  Answer answer = await(number, channel_.send(PacketType::kOpenSocket, SocketMessage{number, address, backlog}));
+  Answer answer = await(number, channel_.deliver(PacketType::kOpenSocket, SocketMessage{number, address, backlog}));
   if (answer.descriptor.valid()) return answer.descriptor.release();
   return answer.error < 0 ? answer.error : -ECANCELED;
 }
 
 void DaemonRequests::store(PacketType type, const Digest& key, const Descriptor& memory) {
   const std::uint64_t number = begin();
-  await(number, channel_.send(type, StoreMessage{number, key}, {memory.get()}));
+  await(number, channel_.deliver(type, StoreMessage{number, key}, {memory.get()}));
 }
 
 void DaemonRequests::done(SessionChannel::Packet packet) {

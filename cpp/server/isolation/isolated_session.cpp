@@ -7,7 +7,6 @@
 #include <system_error>
 #include <utility>
 
-#include "runtime/base/process_watch.h"
 #include "runtime/store/store.h"
 #include "runtime/transport/shm/shared_memory_segment.h"
 #include "runtime/transport/tcp/stream_connection.h"
@@ -37,6 +36,7 @@ IsolatedSession::IsolatedSession(std::unique_ptr<ChildProcess> process, Address 
                                  std::function<void()> load_changed, const PeerRules& peers, ContentStore* store,
                                  Ref<SocketBroker> sockets)
     : process_(std::move(process)),
+      watch_(static_cast<std::uint64_t>(process_->id())),
       client_(std::move(client)),
       user_(std::move(user)),
       wants_loads_(std::move(wants_loads)),
@@ -109,18 +109,17 @@ void IsolatedSession::leave(TlsRelay& relay) {
 
 ProcessEnd IsolatedSession::run() {
   SessionChannel& channel = process_->channel();
-  {
-    // Watches the process, too: programs that a kernel has started may keep the channel's other end open
-    // after the process has ended.
-    const ProcessWatch watch(static_cast<std::uint64_t>(process_->id()));
-    while (channel.await(watch.handle())) {
-      auto packet = channel.receive();
-      if (!packet) break;
-      take(*packet);
-    }
+  while (channel.await(watch_.handle())) {
+    auto packet = channel.receive();
+    if (!packet) break;
+    take(*packet);
   }
   const ProcessEnd end = process_->end();
-  while (auto packet = channel.receive()) take(*packet);
+  while (channel.await(std::chrono::steady_clock::now())) {
+    auto packet = channel.receive();
+    if (!packet) break;
+    take(*packet);
+  }
   {
     MutexLock lock(mutex_);
     gone_ = true;
@@ -141,12 +140,13 @@ void IsolatedSession::end_relays() {
 }
 
 void IsolatedSession::answer(std::uint64_t number, std::string_view failure, const Given& given, int error) {
-  const DoneMessage message{number, failure, error, given.checksum};
-  if (!given.descriptor.valid()) {
-    process_->channel().send(PacketType::kDone, message);
-  } else {
-    process_->channel().send(PacketType::kDone, message, {given.descriptor.get()});
+  SessionChannel& channel = process_->channel();
+  DoneMessage message{number, failure, error, given.checksum};
+  if (given.descriptor.valid()) {
+    if (channel.deliver(PacketType::kDone, message, {given.descriptor.get()}, watch_.handle())) return;
+    message = {number, "the daemon has too many descriptors on their way", -EAGAIN, 0};
   }
+  channel.deliver(PacketType::kDone, message, {}, watch_.handle());
 }
 
 // The process has checked the address, but it may be under an attacker's control, so the daemon checks again.

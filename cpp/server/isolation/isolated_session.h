@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "runtime/base/mutex.h"
+#include "runtime/base/process_watch.h"
 #include "server/admission/peer_rules.h"
 #include "server/isolation/child_process.h"
 #include "server/isolation/contained_content.h"
@@ -99,6 +100,8 @@ class IsolatedSession {
   void end_relays() EXCLUDES(mutex_);
 
   const std::unique_ptr<ChildProcess> process_;
+  // Programs that a kernel has started may keep the channel's other end open after the process has ended.
+  const ProcessWatch watch_;
   const Address client_;
   const std::string user_;
   const std::function<void(bool)> wants_loads_;

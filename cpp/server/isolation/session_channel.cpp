@@ -71,7 +71,7 @@ std::pair<SessionChannel, SessionChannel> SessionChannel::make() {
   return {SessionChannel(Descriptor(ends[0])), SessionChannel(Descriptor(ends[1]))};
 }
 
-bool SessionChannel::send(Bytes bytes, std::initializer_list<int> descriptors) {
+int SessionChannel::try_to_send(Bytes bytes, std::initializer_list<int> descriptors) {
   iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(kDescriptorsMax * sizeof(int))> control{};
   msghdr message{};
@@ -87,8 +87,17 @@ bool SessionChannel::send(Bytes bytes, std::initializer_list<int> descriptors) {
     std::memcpy(CMSG_DATA(header), std::data(descriptors), descriptors.size() * sizeof(int));
   }
   for (;;) {
-    if (::sendmsg(end_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return true;
-    if (errno != EINTR) return false;
+    if (::sendmsg(end_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return 0;
+    if (errno != EINTR) return errno;
+  }
+}
+
+bool SessionChannel::deliver(Bytes bytes, std::initializer_list<int> descriptors, int end) {
+  for (;;) {
+    const int error = try_to_send(bytes, descriptors);
+    if (error != EAGAIN) return error == 0;
+    pollfd waits[2] = {{end_.get(), POLLOUT, 0}, {end, POLLIN, 0}};
+    if (::poll(waits, 2, -1) >= 0 && waits[1].revents != 0) return false;
   }
 }
 

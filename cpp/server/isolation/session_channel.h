@@ -159,14 +159,16 @@ class SessionChannel {
   // Creates both ends. Throws std::system_error.
   static std::pair<SessionChannel, SessionChannel> make();
 
-  // Returns false if the other side is gone or does not take the packet.
+  // Returns false if the other side is gone or does not take the packet now.
   template <class Message>
   bool send(PacketType type, const Message& message, std::initializer_list<int> descriptors = {}) {
-    std::vector<std::byte> bytes(sizeof type + wire::encoded_size(message));
-    std::byte* at = bytes.data();
-    wire::put_field(at, type);
-    wire::encode(at, message);
-    return send(bytes, descriptors);
+    return try_to_send(encoded(type, message), descriptors) == 0;
+  }
+  // Waits until the other side takes the packet. Returns false if it never will: it is gone, which `end`, unless -1,
+  // shows by becoming readable, or the system does not pass the descriptors on.
+  template <class Message>
+  bool deliver(PacketType type, const Message& message, std::initializer_list<int> descriptors = {}, int end = -1) {
+    return deliver(encoded(type, message), descriptors, end);
   }
   // Blocks. Returns nothing once the other side is gone or has sent an invalid packet.
   std::optional<Packet> receive();
@@ -183,7 +185,17 @@ class SessionChannel {
   static constexpr std::size_t kDescriptorsMax = 3;
   static constexpr std::size_t kPacketMax = 128u << 10;
 
-  bool send(Bytes bytes, std::initializer_list<int> descriptors);
+  template <class Message>
+  static std::vector<std::byte> encoded(PacketType type, const Message& message) {
+    std::vector<std::byte> bytes(sizeof type + wire::encoded_size(message));
+    std::byte* at = bytes.data();
+    wire::put_field(at, type);
+    wire::encode(at, message);
+    return bytes;
+  }
+  // Returns an errno, or 0.
+  int try_to_send(Bytes bytes, std::initializer_list<int> descriptors);
+  bool deliver(Bytes bytes, std::initializer_list<int> descriptors, int end);
 
   Descriptor end_;
 };

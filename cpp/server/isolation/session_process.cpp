@@ -13,6 +13,7 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "runtime/handshake/rdma_acceptor.h"
 #include "runtime/transport/rdma/rdma_ports.h"
@@ -140,7 +141,11 @@ class SessionProcess {
 
   void kick(const SessionChannel::Packet& packet) {
     KickMessage message;
-    if (packet.read(message)) host_->kick(message.session, nullptr, std::string(message.text));
+    if (!packet.read(message)) return;
+    // It may wait for the client.
+    std::thread([this, session = message.session, text = std::string(message.text)] {
+      host_->kick(session, nullptr, text);
+    }).detach();
   }
 
   void watch_loads(const SessionChannel::Packet& packet) {
@@ -189,7 +194,10 @@ class SessionProcess {
   }
 
   void send_report(PacketType type, std::uint64_t number, std::chrono::seconds patience) {
-    channel_.send(type, ReportMessage{number, encode(host_->report(kDaemon, patience))});
+    const std::vector<std::byte> report = encode(host_->report(kDaemon, patience));
+    const ReportMessage message{number, report};
+    // An answer to the daemon is sent by the thread that receives, which must not wait for the daemon.
+    type == PacketType::kEnded ? channel_.deliver(type, message) : channel_.send(type, message);
   }
 
   SessionChannel& channel_;
