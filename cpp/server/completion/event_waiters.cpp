@@ -173,7 +173,11 @@ void EventWaiters::run() {
 }
 
 void EventWaiters::run(void* key) {
-  while (const Native<cl_event> event = first(key)) {
+  const auto next = [&] {
+    const MutexLock lock(mutex_);
+    return first(key);
+  };
+  while (const Native<cl_event> event = next()) {
     const cl_int error = clWaitForEvents(1, event.list());
     end_first(key, event, error);
   }
@@ -199,9 +203,11 @@ void EventWaiters::call_back(void* key, Native<cl_event> event) {
 
 void EventWaiters::called_back(void* key, const Native<cl_event>& event, cl_int status) {
   end_first(key, event, std::min(status, CL_COMPLETE));
-  Native<cl_event> next = first(key);
+  Native<cl_event> next;
   {
     MutexLock lock(mutex_);
+    next = first(key);
+    // A lane and its callback go together, for who opens another one counts both.
     if (!next || has_thread_for_one_more()) {
       --callbacks_;
       if (next) watch(key);
@@ -212,7 +218,6 @@ void EventWaiters::called_back(void* key, const Native<cl_event>& event, cl_int 
 }
 
 Native<cl_event> EventWaiters::first(void* key) {
-  MutexLock lock(mutex_);
   const auto lane = lanes_.find(key);
   if (!lane->second.jobs.empty()) return lane->second.jobs.front().event.copy();
   lanes_.erase(lane);

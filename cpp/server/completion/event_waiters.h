@@ -84,7 +84,7 @@ class EventWaiters final : public RefCounted {
   void call_back(void* key, Native<cl_event> event) EXCLUDES(mutex_);
   void called_back(void* key, const Native<cl_event>& event, cl_int status) EXCLUDES(mutex_);
   // The lane's first event, which has to be waited for. If there is none, removes the lane and returns null.
-  Native<cl_event> first(void* key) EXCLUDES(mutex_);
+  Native<cl_event> first(void* key) REQUIRES(mutex_);
   // The lane's first event has ended.
   void end_first(void* key, const Native<cl_event>& event, cl_int error) EXCLUDES(mutex_);
   void collect_ended() REQUIRES(mutex_);

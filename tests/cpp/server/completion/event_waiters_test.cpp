@@ -75,6 +75,30 @@ TEST_F(EventWaitersTest, WhatNoThreadIsLeftForIsToldInItsTurn) {
   clSetUserEventStatus(other, CL_COMPLETE);
 }
 
+// A callback that has found its queue without more events must not count as free any more when the next one is asked for.
+TEST_F(EventWaitersTest, WhatIsAskedForWhileACallbackEndsIsToldThoughAllThreadsWait) {
+  constexpr int kMoreThanThreads = 200;
+  const cl_event other = gate();
+  const cl_command_queue busy = queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+  const cl_command_queue out_of_order = queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+  for (int i = 0; i < kMoreThanThreads; ++i) session_.notify(marker(busy, {other}), [](cl_int) {});
+  for (int round = 0; round < 3000; ++round) {
+    const cl_event first_gate = gate(), second_gate = gate();
+    note(marker(out_of_order, {first_gate}), 1);
+    const cl_event second = marker(out_of_order, {second_gate});
+    clFlush(out_of_order);
+    std::thread ends([&] { clSetUserEventStatus(first_gate, CL_COMPLETE); });
+    const auto later = std::chrono::steady_clock::now() + std::chrono::microseconds(round % 100);
+    while (std::chrono::steady_clock::now() < later) {
+    }
+    note(second, 2);
+    ends.join();
+    clSetUserEventStatus(second_gate, CL_COMPLETE);
+    ASSERT_EQ(told(2), (std::vector<int>{1, 2})) << "round " << round;
+  }
+  clSetUserEventStatus(other, CL_COMPLETE);
+}
+
 TEST_F(EventWaitersTest, OneThatIsHeldHoldsNoOther) {
   const cl_event first = gate(), second = gate();
   note(marker(queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE), {first}), 1);
