@@ -62,12 +62,12 @@ bool LoadReporter::await_watchers(Watchers& watchers, bool is_resting) {
     }
   }
   for (const auto& [session, watcher] : watchers_) watchers.push_back(watcher);
+  is_quiet_.exchange(true, std::memory_order_acq_rel);
   return !thread_.is_stopping();
 }
 
 bool LoadReporter::report(const Watchers& watchers) {
   next_ = std::chrono::steady_clock::now() + kPeriod;
-  is_quiet_.exchange(true, std::memory_order_acq_rel);
   const std::vector<SessionLoad> sessions = source_.look();
   bool is_quiet = std::ranges::none_of(sessions, [](const SessionLoad& session) {
     return std::ranges::any_of(session.devices, [](const SessionLoad::OnDevice& load) { return load.queued_s > 0; });

@@ -73,7 +73,8 @@ class LoadReporter {
   LoadSource& source_;
   std::map<std::uint64_t, std::shared_ptr<Watcher>> watchers_ GUARDED_BY(thread_.mutex);
   std::chrono::steady_clock::time_point next_{};  // used by the thread
-  // Nothing is to be said. Set before a look, so that what comes after the look is noticed by changed().
+  // Nothing is to be said. Set before a look, with the list of those who are told, so that what comes later is noticed
+  // by changed() and watch().
   std::atomic<bool> is_quiet_{false};
   StoppableThread thread_{[this] { run(); }};
 };

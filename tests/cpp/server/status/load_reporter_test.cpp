@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <thread>
 
 #include "runtime/base/mutex.h"
@@ -64,6 +65,15 @@ class Told {
     while (loads_.size() < count) changed_.wait(mutex_);
     return loads_;
   }
+  // Whether anything comes within five seconds.
+  bool comes() EXCLUDES(mutex_) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    const MutexLock lock(mutex_);
+    while (loads_.empty()) {
+      if (changed_.wait_until(mutex_, end) == std::cv_status::timeout) return false;
+    }
+    return true;
+  }
 
  private:
   Mutex mutex_;
@@ -114,6 +124,27 @@ TEST_F(LoadReporterTest, WhatAWatcherHadNoRoomForComesLater) {
     return true;
   });
   EXPECT_EQ(told_.await(1).back(), 0u);
+}
+
+// Whoever begins to watch is told the loads first, whatever the reporter does just then.
+TEST(LoadReporterStartTest, WhoeverComesWhileAnotherIsToldIsToldToo) {
+  for (int round = 0; round < 6000; ++round) {
+    SetLoad load;
+    Told first, second;
+    LoadReporter reporter(load);
+    const auto telling = [](Told& told) {
+      return [&told](std::span<const LoadOfDevice> loads) {
+        told.add(loads);
+        return true;
+      };
+    };
+    reporter.watch(1, {0}, telling(first));
+    const auto later = std::chrono::steady_clock::now() + std::chrono::microseconds(round % 200);
+    while (std::chrono::steady_clock::now() < later) {
+    }
+    reporter.watch(2, {0}, telling(second));
+    ASSERT_TRUE(second.comes()) << "round " << round;
+  }
 }
 
 }  // namespace
