@@ -27,6 +27,8 @@ class Transfer : public RefCounted {
 
   TransferId id() const { return id_; }
   Queue& queue() const { return *queue_; }
+  // Call it at the end: a driver's callback must not hold the last reference to a queue.
+  Ref<Queue> take_queue() { return std::move(queue_); }
   Event* event() const { return event_.get(); }
   EventId hold() const { return hold_; }
   std::uint64_t size() const { return size_; }
@@ -57,7 +59,7 @@ class Transfer : public RefCounted {
 
  private:
   const TransferId id_;
-  const Ref<Queue> queue_;
+  Ref<Queue> queue_;
   const Ref<Event> event_;
   const EventId hold_;
   const std::uint64_t size_;

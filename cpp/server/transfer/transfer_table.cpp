@@ -21,8 +21,9 @@ void TransferTable::end(Transfer& transfer) {
   } else if (!native) {
     if (transfer.event() != nullptr) issuer_.finish(*transfer.event());
   } else {
-    transfer.queue().count_native_command();
-    issuer_.touch(transfer.queue());
+    const Ref<Queue> queue = transfer.take_queue();
+    queue->count_native_command();
+    issuer_.touch(*queue);
     if (Event* event = transfer.event(); event != nullptr && event->trace.number != 0 && transfer.first()) {
       event->first = transfer.first().copy();
     }
@@ -34,7 +35,7 @@ void TransferTable::end(Transfer& transfer) {
       reporter_.end(*kept->event(), status, kept->first() ? kept->first().get() : last, last);
       outbox_.flush();
     });
-    issuer_.accepted(transfer.queue(), transfer.event(), std::move(native));
+    issuer_.accepted(*queue, transfer.event(), std::move(native));
   }
   issuer_.finish_hold(transfer.hold());
 }

@@ -1,0 +1,62 @@
+#include "server/transfer/transfer_table.h"
+
+#include "fakes/plain_strand.h"
+#include "fakes/wire/fault_connection.h"
+#include "server/execution/execution.h"
+#include "server/fixture.h"
+
+namespace remotecl::testing {
+namespace {
+
+using namespace server;
+
+// All its bytes have moved, and the driver is not done with them.
+class MovedTransfer final : public Transfer {
+ public:
+  MovedTransfer(Queue& queue, cl_event end) : Transfer(1, queue, nullptr, 0, 0), end_(end) {}
+  cl_int finish(Native<cl_event>& native) override {
+    native = Native<cl_event>::retained(end_);
+    return CL_SUCCESS;
+  }
+
+ private:
+  const cl_event end_;
+};
+
+using TransferTableTest = ServerTest;
+
+// A driver's callback must not be the one that releases a queue: it may not block.
+TEST_F(TransferTableTest, WhatWaitsForTheDriverDoesNotKeepTheQueue) {
+  const auto counters = make_ref<SessionCounters>(make_ref<MemoryQuota>(
+      0, make_ref<Counters>(MemoryQuota::counters(0), Counters::For::kThisProcess), MemoryLimits{}, nullptr));
+  FaultConnection wire;
+  Outbox outbox(wire, counters);
+  const auto strand = make_ref<PlainStrand>();
+  Execution execution(*strand, outbox, counters);
+  TransferTable transfers(*strand, execution.issuer, execution.reporter, outbox, counters);
+  Device& device = *server_.driver().device(0);
+  auto turns = make_ref<DeviceTurns>();
+  auto queue = make_ref<Queue>(1, device, 0, make_ref<BlockPool>(CompletionNotifier()), turns->join(1, 1, {}, {}));
+  const cl_command_queue native = queue->native();
+  cl_int error = CL_SUCCESS;
+  const cl_event end = clCreateUserEvent(device.context(error), &error);
+  ASSERT_EQ(error, CL_SUCCESS);
+  clRetainCommandQueue(native);
+  {
+    const auto transfer = make_ref<MovedTransfer>(*queue, end);
+    queue = nullptr;
+    transfers.finish(*transfer);
+    execution.issuer.flush_queues();
+  }
+  cl_uint references = 0;
+  clGetCommandQueueInfo(native, CL_QUEUE_REFERENCE_COUNT, sizeof references, &references, nullptr);
+  EXPECT_EQ(references, 1u);
+  clSetUserEventStatus(end, CL_COMPLETE);
+  clReleaseEvent(end);
+  clReleaseCommandQueue(native);
+  transfers.stop();
+  outbox.stop();
+}
+
+}  // namespace
+}  // namespace remotecl::testing
