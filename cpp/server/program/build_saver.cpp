@@ -82,12 +82,15 @@ void BuildSaver::run() {
     } else {
       looked_at = active_at_;
       Builds ready = take_ready();
+      is_saving_ = true;
       for (const Build& build : ready) {
         if (thread_.is_stopping()) break;
         lock.unlock();
         save(build);
         lock.lock();
       }
+      is_saving_ = false;
+      saved_.notify_all();
       lock.unlock();
       release(ready);
       lock.lock();
@@ -105,6 +108,9 @@ void BuildSaver::save_all(Clock::time_point deadline) {
     if (Clock::now() < deadline) save(build);
   }
   release(all);
+  const MutexLock lock(thread_.mutex);
+  while (is_saving_ && saved_.wait_until(thread_.mutex, deadline) != std::cv_status::timeout) {
+  }
 }
 
 void BuildSaver::save(const Build& build) {

@@ -55,7 +55,8 @@ class BuildSaver {
   void add(Build build) EXCLUDES(thread_.mutex);
   // Something is built or used for the first time.
   void note_activity() EXCLUDES(thread_.mutex);
-  // Saves everything now, on this thread, but starts no save after the deadline.
+  // Saves everything now, on this thread, and waits for what the saver's thread saves just then. Starts no save and waits
+  // no longer after the deadline.
   void save_all(std::chrono::steady_clock::time_point deadline) EXCLUDES(thread_.mutex);
 
  private:
@@ -73,6 +74,8 @@ class BuildSaver {
   const ReadBinary read_binary_;
   Clock::time_point active_at_ GUARDED_BY(thread_.mutex);
   Builds builds_ GUARDED_BY(thread_.mutex);  // the oldest first
+  bool is_saving_ GUARDED_BY(thread_.mutex) = false;
+  ConditionVariable saved_;
   StoppableThread thread_{[this] { run(); }};
 };
 
