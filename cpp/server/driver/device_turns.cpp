@@ -75,6 +75,7 @@ void DeviceTurn::leave() {
     MutexLock lock(turns_->mutex_);
     if (std::exchange(left_, true)) return;
     dropped = std::move(at_grant_);
+    wake_.notify_all();
     turns_->share_.leave(member_);
     turns_->members_.erase(member_);
     turns_->shared_.store(turns_->members_.size() > 1, std::memory_order_relaxed);
