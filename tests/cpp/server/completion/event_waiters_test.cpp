@@ -75,7 +75,8 @@ TEST_F(EventWaitersTest, WhatNoThreadIsLeftForIsToldInItsTurn) {
   clSetUserEventStatus(other, CL_COMPLETE);
 }
 
-// A callback that has found its queue without more events must not count as free any more when the next one is asked for.
+// A callback that has found its queue without more events must not count as free any more when the next one is asked
+// for.
 TEST_F(EventWaitersTest, WhatIsAskedForWhileACallbackEndsIsToldThoughAllThreadsWait) {
   constexpr int kMoreThanThreads = 200;
   const cl_event other = gate();

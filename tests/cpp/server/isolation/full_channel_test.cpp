@@ -27,7 +27,8 @@ TEST(FullChannelTest, TheAnswerToARequestComesOnceThereIsRoom) {
   SessionChannel process = end_of(child->id());
   if (process.descriptor() < 0) GTEST_SKIP() << "this system gives nobody another process's descriptor";
   const PeerRules peers;
-  IsolatedSession session(std::move(child), {}, "", {}, [](bool) {}, [] {}, peers, nullptr, nullptr);
+  IsolatedSession session(
+      std::move(child), {}, "", {}, [](bool) {}, [] {}, peers, nullptr, nullptr);
   std::thread daemon([&session] { session.run(); });
   const LoadOfDevice load{};
   while (session.pass_loads(std::span(&load, 1))) {
@@ -53,7 +54,8 @@ TEST(FullChannelTest, AnAnswerForAProcessThatEndsIsGivenUp) {
   SessionChannel process = end_of(child->id());  // stays open, as that of a program which the process has started
   if (process.descriptor() < 0) GTEST_SKIP() << "this system gives nobody another process's descriptor";
   const PeerRules peers;
-  IsolatedSession session(std::move(child), {}, "", {}, [](bool) {}, [] {}, peers, nullptr, nullptr);
+  IsolatedSession session(
+      std::move(child), {}, "", {}, [](bool) {}, [] {}, peers, nullptr, nullptr);
   std::thread daemon([&session] { session.run(); });
   const LoadOfDevice load{};
   while (session.pass_loads(std::span(&load, 1))) {
