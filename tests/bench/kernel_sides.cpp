@@ -133,7 +133,7 @@ double KernelSides::serve_program(const Work& work, const Client& client) {
 }
 
 double KernelSides::serve_kernel(const Work& work, Meeting meeting) {
-  const std::size_t groups = groups_for(work, options_.groups / 2), each = work.connections / groups;
+  const std::size_t groups = groups_for(work, options_.units / 2), each = work.connections / groups;
   const std::string address = meeting == Meeting::kTcp ? tcp_address(free_port()) : "rcl:bench";
   const Ref<Network> network = make_network(2 * work.connections + 1 + groups);
   Starter starter;

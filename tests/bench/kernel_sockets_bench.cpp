@@ -136,6 +136,7 @@ int run(const Options& given) {
   const bool works = Network::works_on(*device);
   cl_uint units = 1;
   clGetDeviceInfo(device->id(), CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units, nullptr);
+  options.units = units;
   if (options.groups == 0) options.groups = device->traits().is_processor ? units : 4 * units;
   if (device->traits().is_processor) options.items = std::min<std::size_t>(options.items, 8);
   std::printf("device: %s, %u compute units; memory: %s; %zu groups of %zu items at most, rings of %zu bytes\n",

@@ -13,11 +13,10 @@ ThreadLoad::Verdict ThreadLoad::judge(Time now, Duration used) {
   const bool is_busy = busy_ * 10 >= wall * 9 && (used - used_) * 10 >= wall * 9;
   // Less than a tenth: what several calm threads had does not make one busy.
   if (busy_ * 10 >= wall) calm_since_ = now;
-  busy_windows_ = is_busy ? busy_windows_ + 1 : 0;
   begin_ = now;
   used_ = used;
   busy_ = {};
-  if (busy_windows_ >= kBusyWindows) return Verdict::kBusy;
+  if (is_busy) return Verdict::kBusy;
   return now - calm_since_ >= kCalmTime ? Verdict::kCalm : Verdict::kNone;
 }
 

@@ -11,10 +11,9 @@ class ThreadLoad {
   using Duration = std::chrono::steady_clock::duration;
   enum class Verdict { kNone, kBusy, kCalm };
 
-  // A thread that was busy for kBusyWindows windows in a row gets help, unless it lacked a core: another thread would
-  // then only take time from others.
-  static constexpr Duration kWindow = std::chrono::milliseconds(10);
-  static constexpr int kBusyWindows = 2;
+  // A thread that was busy for a window gets help, unless it lacked a core: another thread would then only take time
+  // from others. Windows are short, because a fast network moves hundreds of megabytes while threads are still few.
+  static constexpr Duration kWindow = std::chrono::milliseconds(1);
   static constexpr Duration kCalmTime = std::chrono::seconds(1);
 
   // Begins anew, as the lanes are others. `used`: processor time of the thread.
@@ -28,7 +27,6 @@ class ThreadLoad {
  private:
   Time begin_, calm_since_;
   Duration used_{}, busy_{};
-  int busy_windows_ = 0;
 };
 
 }  // namespace remotecl::server
