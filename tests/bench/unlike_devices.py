@@ -179,16 +179,15 @@ def divided(devices: list[cl.Device], items: int, seconds: float) -> dict:
         return statistics.median(taken[1:])
 
     # So many rounds that the fastest device is busy for long enough with all items.
-    few = min(items, GROUP << 12)
     rounds = 64
-    fastest = min(queues, key=lambda queue: timed(queue, few, rounds))
+    fastest = min(queues, key=lambda queue: timed(queue, min(items, GROUP << 12), rounds))
     while (taken := timed(fastest, items, rounds)) < seconds:
         rounds = int(rounds * min(max(1.2 * seconds / taken, 1.5), 16))
     speeds = []
     for queue in queues:
-        count = few
+        count = GROUP << 4  # a CPU may be a thousand times slower
         while (taken := timed(queue, count, rounds)) < 0.2 and count < items:
-            count = min(items, count * 2)
+            count = min(items, count * 4)
         speeds.append(count / taken)
     buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR, hostbuf=data)
     times = []

@@ -7,9 +7,11 @@
 namespace remotecl::schedule {
 namespace {
 
-// The part of what is left of its region that a device takes. Nothing mends a piece that is too large, so the first
-// one of a device whose speed is not known is small.
-constexpr double kPart = 1.0 / 3, kFirstPart = 1.0 / 32;
+// The part of what is left of its region that a device takes.
+constexpr double kPart = 1.0 / 3;
+// Nothing mends a piece that is too large, and devices may differ by a factor of a thousand, so a device whose speed is
+// not known begins with a tiny piece. Each further one is larger, until one shows more than what a launch costs.
+constexpr double kProbe = 1.0 / 2048, kProbeMax = 1.0 / 32, kProbeGrowth = 8;
 // Pieces are not smaller than this part of their device's region, nor shorter than so many launches.
 constexpr double kPieceMin = 1.0 / 64, kLaunchesMin = 10;
 // Regions stay if they make a launch this much longer at most. Bytes that move cost more than that.
@@ -98,6 +100,8 @@ std::uint64_t Division::piece_min(std::uint32_t device) const {
   return at_most(std::ceil(min), items_);
 }
 
+double Division::probe_max(std::uint32_t device) const { return shares_[device] * kProbeMax; }
+
 Piece Division::take(std::uint32_t device, Time now) {
   const auto is_own = [device](const Range& range) { return range.owner == device; };
   auto own = std::find_if(left_.begin(), left_.end(), is_own);
@@ -146,9 +150,13 @@ Time Division::ideal_end(Time now) const {
 
 std::uint64_t Division::next_count(std::uint32_t device, Time now) const {
   const std::uint64_t left = left_of(device);
+  const double next_probe = std::max(devices_[device].tried * kProbeGrowth, std::ceil(shares_[device] * kProbe));
+  if (!(devices_[device].speed > 0)) return at_most(std::min(next_probe, std::ceil(probe_max(device))), left);
   const double fair = (ideal_end(now) - free_at(device, now)) * speed_at(device, now);
-  const double wanted = devices_[device].speed > 0 ? fair * kPart : static_cast<double>(left) * kFirstPart;
-  return std::max({at_most(wanted, left), piece_min(device), std::uint64_t{1}});
+  const std::uint64_t count = std::max({at_most(fair * kPart, left), piece_min(device), std::uint64_t{1}});
+  // While speeds are missing, what is fair is a guess.
+  const bool all_known = std::ranges::all_of(devices_, [](const Device& one) { return one.speed > 0; });
+  return all_known || !(devices_[device].tried > 0) ? count : at_most(next_probe, count);
 }
 
 bool Division::steal(std::uint32_t thief, Time now) {
@@ -191,19 +199,21 @@ void Division::ended(const Piece& piece, Time now) {
   const auto at = std::find_if(device.in_flight.begin(), device.in_flight.end(),
                                [&piece](const InFlight& one) { return one.begin == piece.begin; });
   if (at == device.in_flight.end()) return;
-  const bool had_waited = device.last_end >= at->taken;
   const Seconds seconds = now - std::max(device.last_end, at->taken);
-  const bool was_known = device.speed > 0;
+  const bool was_known = device.speed > 0, had_waited = was_known && device.last_end >= at->taken;
   if (had_waited) {
     device.items += static_cast<double>(piece.count);
     device.seconds += std::max(seconds, 0.0);
   } else if (!(device.first > 0) && seconds > 0) {
-    device.first = static_cast<double>(piece.count) / seconds;
+    const auto count = static_cast<double>(piece.count);
+    if (was_known || count >= probe_max(piece.device) || seconds >= costs_.launch * kLaunchesMin)
+      device.first = count / seconds;
   }
+  device.tried = std::max(device.tried, static_cast<double>(piece.count));
   device.last_end = now;
   device.in_flight.erase(at);
   estimate_speeds();
-  if (!was_known) set_regions(split_in_proportion(all_speeds(), items_, granularity_));
+  if (!was_known && device.speed > 0) set_regions(split_in_proportion(all_speeds(), items_, granularity_));
 }
 
 DivisionHistory Division::learned() const {

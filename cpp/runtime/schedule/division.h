@@ -27,7 +27,7 @@ struct PieceCosts {
 // that would end last, if that saves more than it costs.
 //
 // Regions stay as they were in the launch before as long as the speeds allow, so that the bytes stay, too. A device
-// whose speed is not known begins with a small piece, and regions are laid out again when its speed is measured.
+// whose speed is not known begins with small pieces, and regions are laid out again when its speed is measured.
 //
 // Guided self-scheduling (Polychronopoulos and Kuck 1987) with the speeds of HGuided (Nozal, Bosque, Beivide,
 // "EngineCL: usability and performance in heterogeneous computing", 2020), in regions.
@@ -59,6 +59,7 @@ class Division {
     double expected = 0;  // of the launch before; 0: not known
     double speed = 0;     // the best estimate; 0: none
     double first = 0;     // of the first piece, which may have waited for other work and for its bytes; 0: not known
+    double tried = 0;     // items of its largest piece that has ended
     // Of pieces that were there when the piece before them ended, so that only the device's speed counts.
     double items = 0;
     Seconds seconds = 0;
@@ -82,6 +83,7 @@ class Division {
   std::vector<double> all_speeds() const;
   std::uint64_t left_of(std::uint32_t device) const;
   std::uint64_t piece_min(std::uint32_t device) const;
+  double probe_max(std::uint32_t device) const;
   // Less than speed_of() if the piece in progress should have ended by now.
   double speed_at(std::uint32_t device, Time now) const;
   // When the pieces in flight will have ended; then, what is left of the region, too.

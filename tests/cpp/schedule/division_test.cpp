@@ -37,16 +37,32 @@ TEST(DivisionTest, SmallPiecesAreNotWorthIt) {
   EXPECT_EQ(cheap.take(0, 0).count, 333u);
 }
 
-TEST(DivisionTest, UnknownDevicesBeginWithSmallPieces) {
-  Division division({{0, 0}, {}}, 6400, 10);
+TEST(DivisionTest, UnknownDevicesBeginWithTinyPieces) {
+  Division division({{0, 0}, {}}, 40960, 10);
   EXPECT_EQ(division.pieces_ahead(0), 1u);
   const Piece first = division.take(0, 0), other = division.take(1, 0);
-  EXPECT_EQ(first.count, 100u);
-  EXPECT_EQ(other, (Piece{1, 3200, 100}));
+  EXPECT_EQ(first.count, 10u);
+  EXPECT_EQ(other, (Piece{1, 20480, 10}));
   division.ended(first, 1);
   EXPECT_EQ(division.pieces_ahead(0), 2u);
+  EXPECT_EQ(division.take(0, 1).count, 80u) << "what is fair is not known";
   division.ended(other, 3);
-  EXPECT_EQ(division.shares(), (std::vector<double>{4800, 1600})) << "laid out again by what is known now";
+  EXPECT_EQ(division.shares(), (std::vector<double>{30720, 10240})) << "laid out again by what is known now";
+}
+
+TEST(DivisionTest, APieceAsShortAsALaunchSaysNothingOfASpeed) {
+  Division division({{0, 0}, {}}, 1 << 20, 1, {.launch = 0.1});
+  Piece piece = division.take(0, 0);
+  EXPECT_EQ(piece.count, 256u);
+  division.ended(piece, 0.1);
+  EXPECT_EQ(division.pieces_ahead(0), 1u);
+  piece = division.take(0, 0.1);
+  EXPECT_EQ(piece.count, 2048u);
+  division.ended(piece, 0.2);
+  piece = division.take(0, 0.2);
+  EXPECT_EQ(piece.count, 16384u);
+  division.ended(piece, 0.3);
+  EXPECT_EQ(division.pieces_ahead(0), 2u) << "there is not more to try";
 }
 
 TEST(DivisionTest, OneItemIsOnePiece) {
@@ -159,6 +175,15 @@ TEST(DivisionPropertyTest, LaterLaunchesAreBalancedAndBytesStay) {
       EXPECT_LE(later.pieces, 15 * devices.speeds.size()) << "few pieces, since each costs";
     }
   }
+}
+
+// A processor beside a graphics card, whose speeds nobody knows: what the processor tries must not be what all wait for.
+TEST(DivisionPropertyTest, AFirstLaunchDoesNotWaitForADeviceThatIsAThousandTimesSlower) {
+  constexpr std::uint64_t kItems = 1u << 24;
+  SimulatedDevices devices{.speeds = {1e8, 1e5, 1.5e5}, .latency = 1e-4, .item = 1e-10};
+  DivisionHistory history;
+  EXPECT_GE(devices.run(history, kItems, 64, kCosts).efficiency, 0.8) << "which explores";
+  for (int launch = 2; launch <= 4; ++launch) EXPECT_GE(devices.run(history, kItems, 64, kCosts).efficiency, 0.95);
 }
 
 TEST(DivisionPropertyTest, WrongSpeedsAreMadeUpFor) {
