@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
 #include <utility>
 
 namespace remotecl::schedule {
@@ -11,11 +13,16 @@ namespace {
 constexpr double kPart = 1.0 / 3;
 // Nothing mends a piece that is too large, and devices may differ by a factor of a thousand, so a device whose speed is
 // not known begins with a tiny piece. Each further one is larger, until one shows more than what a launch costs.
-constexpr double kProbe = 1.0 / 2048, kProbeMax = 1.0 / 32, kProbeGrowth = 8;
+constexpr double kProbe = 1.0 / 65536, kProbeMax = 1.0 / 32, kProbeGrowth = 8;
 // Pieces are not smaller than this part of their device's region, nor shorter than so many launches.
 constexpr double kPieceMin = 1.0 / 64, kLaunchesMin = 10;
 // Regions stay if they make a launch this much longer at most. Bytes that move cost more than that.
 constexpr double kKeepTolerance = 1.05;
+// A device leaves its region to others if it would delay the end by this part of the launch. Bytes that move cost more
+// than less.
+constexpr double kTooLate = 0.05;
+// What a device's shortest piece took counts for less in each launch in which it has none: it may have been chance.
+constexpr double kForget = 0.99;
 // By how much launches of the same work vary.
 constexpr double kVariation = 1.5;
 
@@ -27,7 +34,10 @@ std::uint64_t at_most(double count, std::uint64_t max) {
 
 Division::Division(DivisionHistory history, std::uint64_t items, std::uint64_t granularity, PieceCosts costs)
     : items_(items), granularity_(granularity), costs_(costs), devices_(history.speeds.size()) {
-  for (std::size_t at = 0; at < devices_.size(); ++at) devices_[at].expected = history.speeds[at];
+  for (std::size_t at = 0; at < devices_.size(); ++at) {
+    devices_[at].expected = history.speeds[at];
+    if (at < history.shortest.size()) devices_[at].expected_shortest = history.shortest[at];
+  }
   estimate_speeds();
   if (items > 0) left_.push_back({0, items, 0});
   std::vector<Piece> regions = split_in_proportion(all_speeds(), items, granularity);
@@ -60,11 +70,16 @@ Seconds Division::longest(const std::vector<Piece>& regions) const {
   return longest;
 }
 
+double Division::measured_speed(const Device& device) const {
+  // Ends that are told at the same time say nothing of what is between them.
+  return device.seconds > costs_.launch * kLaunchesMin ? device.items / device.seconds : 0;
+}
+
 double Division::scale() const {
   double measured = 0, expected = 0;
   for (const Device& device : devices_) {
-    if (!(device.expected > 0) || !(device.measured() > 0)) continue;
-    measured += device.measured();
+    if (!(device.expected > 0) || !(measured_speed(device) > 0)) continue;
+    measured += measured_speed(device);
     expected += device.expected;
   }
   return expected > 0 ? measured / expected : 1;
@@ -74,9 +89,9 @@ void Division::estimate_speeds() {
   const double scale = this->scale();
   double sum = 0, known = 0;
   for (Device& device : devices_) {
-    device.speed = device.measured() > 0 ? device.measured()
-                   : device.first > 0    ? device.first
-                                         : device.expected * scale;
+    device.speed = measured_speed(device) > 0 ? measured_speed(device)
+                   : device.first > 0         ? device.first
+                                              : device.expected * scale;
     sum += device.speed;
     known += device.speed > 0 ? 1 : 0;
   }
@@ -113,6 +128,7 @@ Piece Division::take(std::uint32_t device, Time now) {
   const std::uint64_t all = own->end - own->begin;
   if (const std::uint64_t rest = count % granularity_; rest != 0) count += std::min(granularity_ - rest, ~count);
   if (count >= all || all - count < piece_min(device)) count = all;
+  if (hand_over(device, count, now)) return {device, 0, 0};
   const Piece piece{device, own->begin, count};
   own->begin += count;
   if (own->begin == own->end) left_.erase(own);
@@ -120,12 +136,14 @@ Piece Division::take(std::uint32_t device, Time now) {
   return piece;
 }
 
-double Division::speed_at(std::uint32_t at, Time now) const {
+double Division::speed_max(std::uint32_t at, Time now) const {
   const Device& device = devices_[at];
-  if (device.in_flight.empty() || device.last_end < 0) return speed_of(at);
+  constexpr double kAny = std::numeric_limits<double>::infinity();
+  if (device.in_flight.empty() || first_end_ < 0) return kAny;
   const InFlight& current = device.in_flight.front();
-  const Seconds passed = now - std::max(device.last_end, current.taken);
-  return passed > 0 ? std::min(speed_of(at), static_cast<double>(current.count) / passed) : speed_of(at);
+  // What a device waits for, all wait for, so its first piece has begun when any piece of any device has ended.
+  const Seconds passed = now - std::max(device.last_end < 0 ? first_end_ : device.last_end, current.taken);
+  return passed > 0 ? static_cast<double>(current.count) / passed : kAny;
 }
 
 Time Division::free_at(std::uint32_t at, Time now) const {
@@ -159,6 +177,37 @@ std::uint64_t Division::next_count(std::uint32_t device, Time now) const {
   return all_known || !(devices_[device].tried > 0) ? count : at_most(next_probe, count);
 }
 
+Seconds Division::shortest(std::uint32_t at) const {
+  const Device& device = devices_[at];
+  return device.shortest > 0 ? device.shortest : device.expected_shortest / scale();
+}
+
+Time Division::end_with(std::uint32_t at, double items, Time now) const {
+  return free_at(at, now) + std::max(items / speed_at(at, now), shortest(at));
+}
+
+bool Division::hand_over(std::uint32_t from, std::uint64_t count, Time now) {
+  if (!(devices_[from].speed > 0) || static_cast<double>(count) / speed_at(from, now) >= shortest(from)) return false;
+  const auto left = static_cast<double>(left_of(from));
+  const std::vector<double> speeds = all_speeds();
+  const Seconds all = static_cast<double>(items_) / std::accumulate(speeds.begin(), speeds.end(), 0.0);
+  Time first_end = end_with(from, static_cast<double>(count), now) - all * kTooLate;
+  std::uint32_t first = from;
+  for (std::uint32_t at = 0; at < devices_.size(); ++at) {
+    if (at == from || !(devices_[at].speed > 0)) continue;
+    const double items = static_cast<double>(left_of(at)) + left;
+    const Time end = end_with(at, items, now) + costs_.launch + left * costs_.item;
+    if (end >= first_end) continue;
+    first = at;
+    first_end = end;
+  }
+  if (first == from) return false;
+  for (Range& range : left_) {
+    if (range.owner == from) range.owner = first;
+  }
+  return true;
+}
+
 bool Division::steal(std::uint32_t thief, Time now) {
   if (!(devices_[thief].speed > 0)) return false;
   Range* last = nullptr;
@@ -169,7 +218,7 @@ bool Division::steal(std::uint32_t thief, Time now) {
     last = &range;
     last_end = end;
   }
-  if (last == nullptr) return false;
+  if (last == nullptr || end_with(thief, 0, now) > last_end) return false;
   // So many that both devices end at the same time.
   const Seconds saved = 1 / speed_of(last->owner), needed = 1 / devices_[thief].speed + costs_.item;
   const double wanted = (last_end - end_of(thief, now) - costs_.launch) / (saved + needed);
@@ -210,22 +259,28 @@ void Division::ended(const Piece& piece, Time now) {
       device.first = count / seconds;
   }
   device.tried = std::max(device.tried, static_cast<double>(piece.count));
+  if (seconds > 0 && (!(device.shortest > 0) || seconds < device.shortest)) device.shortest = seconds;
   device.last_end = now;
+  if (first_end_ < 0) first_end_ = now;
   device.in_flight.erase(at);
   estimate_speeds();
   if (!was_known && device.speed > 0) set_regions(split_in_proportion(all_speeds(), items_, granularity_));
 }
 
-DivisionHistory Division::learned() const {
-  DivisionHistory history{{}, shares_};
+DivisionHistory Division::learned(Time now) const {
+  DivisionHistory history{{}, shares_, {}};
   const double scale = this->scale();
-  for (const Device& device : devices_) {
-    const double expected = device.expected * scale, measured = device.measured();
+  for (std::uint32_t at = 0; at < devices_.size(); ++at) {
+    const Device& device = devices_[at];
+    const double expected = device.expected * scale, measured = measured_speed(device);
     // Half of it is from the launch before, because single launches vary, unless that was wrong altogether.
     const bool is_like_before = measured > expected / kVariation && measured < expected * kVariation;
-    history.speeds.push_back(is_like_before                    ? (expected + measured) / 2
-                             : measured > 0 || !(expected > 0) ? device.speed
-                                                               : expected);
+    const double speed = is_like_before                    ? (expected + measured) / 2
+                         : measured > 0 || !(expected > 0) ? device.speed
+                                                           : expected;
+    // Pieces of a device that is much slower than was known may all be in flight still.
+    history.speeds.push_back(std::min(speed, speed_max(at, now)));
+    history.shortest.push_back(device.shortest > 0 ? device.shortest : device.expected_shortest / scale * kForget);
   }
   return history;
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <vector>
@@ -13,6 +15,8 @@ namespace remotecl::schedule {
 struct DivisionHistory {
   std::vector<double> speeds;  // items per second, by device; 0: not known
   std::vector<double> shares;  // of the range, by device: their regions; empty: it was never divided among them
+  // By device, what its shortest piece took; 0, or none at all: not known.
+  std::vector<Seconds> shortest{};
 };
 
 // What a piece costs beside its work.
@@ -24,7 +28,8 @@ struct PieceCosts {
 // One NDRange that is divided while it runs. Each device owns a region, in proportion to its speed, and takes pieces
 // from its front: half of what is left each time, so that few are launched and all devices end at about the same time
 // even if the speeds are a little wrong. A device whose region is empty steals from the end of the region of the device
-// that would end last, if that saves more than it costs.
+// that would end last, if that saves more than it costs. A device whose shortest piece takes longer than others need
+// for all that it has left gives them that, as a processor does beside a graphics card.
 //
 // Regions stay as they were in the launch before as long as the speeds allow, so that the bytes stay, too. A device
 // whose speed is not known begins with small pieces, and regions are laid out again when its speed is measured.
@@ -39,6 +44,9 @@ class Division {
   // How many pieces a device should have at a time: kPiecesAhead once its speed is known, so that it need not wait
   // for the network between them; one before.
   static constexpr std::size_t kPiecesAhead = 2;
+  // To how many pieces all devices are brought, turn by turn: one without a piece takes one before others take their
+  // second, and in the end those that have none take what another has left to them.
+  static constexpr std::array<std::size_t, 3> kFilling{1, kPiecesAhead, 1};
   std::size_t pieces_ahead(std::uint32_t device) const { return devices_[device].speed > 0 ? kPiecesAhead : 1; }
   // The next piece of a device; its count is 0 if there is none for it now. It begins one piece after the other.
   Piece take(std::uint32_t device, Time now);
@@ -48,7 +56,7 @@ class Division {
   bool all_taken() const { return left_.empty(); }
   const std::vector<double>& shares() const { return shares_; }
   // For the next launch.
-  DivisionHistory learned() const;
+  DivisionHistory learned(Time now) const;
 
  private:
   struct InFlight {
@@ -60,13 +68,12 @@ class Division {
     double speed = 0;     // the best estimate; 0: none
     double first = 0;     // of the first piece, which may have waited for other work and for its bytes; 0: not known
     double tried = 0;     // items of its largest piece that has ended
+    Seconds shortest = 0, expected_shortest = 0;  // of its pieces, in this launch and in those before; 0: not known
     // Of pieces that were there when the piece before them ended, so that only the device's speed counts.
     double items = 0;
     Seconds seconds = 0;
     std::deque<InFlight> in_flight;
     Time last_end = -1;  // below 0: no piece has ended
-
-    double measured() const { return seconds > 0 ? items / seconds : 0; }
   };
   struct Range {
     std::uint64_t begin, end;
@@ -75,6 +82,8 @@ class Division {
 
   void set_regions(const std::vector<Piece>& regions);
   Seconds longest(const std::vector<Piece>& regions) const;
+  // 0: not known.
+  double measured_speed(const Device& device) const;
   // By what the expected speeds are multiplied to compare with the measured ones.
   double scale() const;
   void estimate_speeds();
@@ -84,8 +93,9 @@ class Division {
   std::uint64_t left_of(std::uint32_t device) const;
   std::uint64_t piece_min(std::uint32_t device) const;
   double probe_max(std::uint32_t device) const;
-  // Less than speed_of() if the piece in progress should have ended by now.
-  double speed_at(std::uint32_t device, Time now) const;
+  // What the piece in progress allows, as it has not ended by now.
+  double speed_max(std::uint32_t device, Time now) const;
+  double speed_at(std::uint32_t device, Time now) const { return std::min(speed_of(device), speed_max(device, now)); }
   // When the pieces in flight will have ended; then, what is left of the region, too.
   Time free_at(std::uint32_t device, Time now) const;
   Time end_of(std::uint32_t device, Time now) const {
@@ -95,11 +105,17 @@ class Division {
   Time ideal_end(Time now) const;
   std::uint64_t next_count(std::uint32_t device, Time now) const;
   bool steal(std::uint32_t thief, Time now);
+  Seconds shortest(std::uint32_t device) const;
+  // When it would have done what it has in flight and these items.
+  Time end_with(std::uint32_t device, double items, Time now) const;
+  // Gives all that is left of the device's region to another one if that ends before the device would end a piece.
+  bool hand_over(std::uint32_t device, std::uint64_t count, Time now);
 
   const std::uint64_t items_, granularity_;
   const PieceCosts costs_;
   std::vector<Device> devices_;
   double mean_ = 1;             // of the speeds that are known
+  Time first_end_ = -1;         // of a piece of any device; below 0: none has ended
   std::vector<Range> left_;     // not taken yet, in order
   std::vector<double> shares_;  // items of the regions, by device
 };

@@ -52,16 +52,13 @@ TEST(DivisionTest, UnknownDevicesBeginWithTinyPieces) {
 
 TEST(DivisionTest, APieceAsShortAsALaunchSaysNothingOfASpeed) {
   Division division({{0, 0}, {}}, 1 << 20, 1, {.launch = 0.1});
-  Piece piece = division.take(0, 0);
-  EXPECT_EQ(piece.count, 256u);
-  division.ended(piece, 0.1);
-  EXPECT_EQ(division.pieces_ahead(0), 1u);
-  piece = division.take(0, 0.1);
-  EXPECT_EQ(piece.count, 2048u);
-  division.ended(piece, 0.2);
-  piece = division.take(0, 0.2);
-  EXPECT_EQ(piece.count, 16384u);
-  division.ended(piece, 0.3);
+  Time now = 0;
+  for (const std::uint64_t count : {8u, 64u, 512u, 4096u, 16384u}) {
+    EXPECT_EQ(division.pieces_ahead(0), 1u);
+    const Piece piece = division.take(0, now);
+    EXPECT_EQ(piece.count, count);
+    division.ended(piece, now += 0.1);
+  }
   EXPECT_EQ(division.pieces_ahead(0), 2u) << "there is not more to try";
 }
 
@@ -139,7 +136,19 @@ TEST(DivisionTest, TimeBeforeTheFirstPieceDoesNotCount) {
   for (const Piece& piece : pieces) {
     division.ended(piece, 100 + static_cast<double>(piece.begin % 1000 + piece.count) / 100);
   }
-  for (const double speed : division.learned().speeds) EXPECT_NEAR(speed, 100, 1e-6);
+  for (const double speed : division.learned(200).speeds) EXPECT_NEAR(speed, 100, 1e-6);
+}
+
+TEST(DivisionTest, ADeviceWhoseFirstPieceIsLongOverdueIsSlow) {
+  Division division({{100, 100}, {}}, 2400, 1);
+  EXPECT_EQ(division.take(1, 0).count, 400u);
+  Time now = 0;
+  for (Piece piece = division.take(0, now); piece.count > 0; piece = division.take(0, now)) {
+    division.ended(piece, now += static_cast<double>(piece.count) / 100);
+  }
+  EXPECT_GT(now, 19) << "all but the piece in flight";
+  EXPECT_LT(division.learned(now).speeds[1], 30);
+  EXPECT_NEAR(division.learned(now).speeds[0], 100, 1e-6);
 }
 
 TEST(DivisionTest, SpeedsThatWereNotMeasuredKeepTheirRatio) {
@@ -147,7 +156,7 @@ TEST(DivisionTest, SpeedsThatWereNotMeasuredKeepTheirRatio) {
   const Piece first = division.take(0, 0), second = division.take(0, 0);
   division.ended(first, 1);
   division.ended(second, 1 + static_cast<double>(second.count) / 50);
-  const std::vector<double> speeds = division.learned().speeds;
+  const std::vector<double> speeds = division.learned(200).speeds;
   EXPECT_NEAR(speeds[0], 50, 1e-6);
   EXPECT_NEAR(speeds[1], 50, 1e-6);
   EXPECT_NEAR(speeds[2], 100, 1e-6);
@@ -177,13 +186,29 @@ TEST(DivisionPropertyTest, LaterLaunchesAreBalancedAndBytesStay) {
   }
 }
 
-// A processor beside a graphics card, whose speeds nobody knows: what the processor tries must not be what all wait for.
+// A processor beside a graphics card, whose speeds nobody knows: what the processor tries must not be what all wait
+// for.
 TEST(DivisionPropertyTest, AFirstLaunchDoesNotWaitForADeviceThatIsAThousandTimesSlower) {
   constexpr std::uint64_t kItems = 1u << 24;
   SimulatedDevices devices{.speeds = {1e8, 1e5, 1.5e5}, .latency = 1e-4, .item = 1e-10};
   DivisionHistory history;
   EXPECT_GE(devices.run(history, kItems, 64, kCosts).efficiency, 0.8) << "which explores";
   for (int launch = 2; launch <= 4; ++launch) EXPECT_GE(devices.run(history, kItems, 64, kCosts).efficiency, 0.95);
+}
+
+// One work-group takes a core of the processor nearly as long as the graphics card needs for everything, or longer.
+TEST(DivisionPropertyTest, ADeviceWhoseShortestPieceIsTooLongLeavesTheRestToOthers) {
+  constexpr std::uint64_t kItems = 1u << 24;
+  for (const Seconds group : {0.01, 0.03, 0.107, 0.3, 1.0}) {
+    SCOPED_TRACE(group);
+    SimulatedDevices devices{.speeds = {4.7e7, 64 * 10 / group}, .rounds = {0, group}, .latency = 1e-4, .item = 1e-10};
+    DivisionHistory history;
+    const Seconds alone = static_cast<double>(kItems) / devices.speeds[0];
+    EXPECT_LE(devices.run(history, kItems, 64, kCosts).seconds, std::max(alone * 1.2, 2 * group)) << "which explores";
+    for (int launch = 2; launch <= 6; ++launch) {
+      EXPECT_LE(devices.run(history, kItems, 64, kCosts).seconds, alone * 1.05) << launch;
+    }
+  }
 }
 
 TEST(DivisionPropertyTest, WrongSpeedsAreMadeUpFor) {

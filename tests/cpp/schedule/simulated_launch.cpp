@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -23,6 +24,9 @@ Time SimulatedDevices::end_of(const Queue& queue) const {
   const Time begin = std::max(queue.free_at, first.arrived);
   const auto items = static_cast<double>(first.piece.count);
   const double speed = speeds[first.piece.device];
+  if (const Seconds round = rounds.empty() ? 0 : rounds[first.piece.device]; round > 0) {
+    return begin + std::ceil(items / speed / round) * round;
+  }
   if (!change || change->device != first.piece.device) return begin + items / speed;
   const double before = std::clamp(change->at - begin, 0.0, items / speed);
   return begin + before + (items - before * speed) / change->speed;
@@ -38,7 +42,7 @@ SimulatedDevices::Ran SimulatedDevices::run(DivisionHistory& history, std::uint6
   Ran ran;
   Time now = 0;
   const auto fill = [&] {
-    for (std::size_t ahead = 1; ahead <= Division::kPiecesAhead; ++ahead) {
+    for (const std::size_t ahead : Division::kFilling) {
       for (std::uint32_t device = 0; device < queues.size(); ++device) {
         Queue& queue = queues[device];
         if (queue.pieces.size() >= std::min(ahead, division.pieces_ahead(device))) continue;
@@ -67,7 +71,7 @@ SimulatedDevices::Ran SimulatedDevices::run(DivisionHistory& history, std::uint6
   }
   EXPECT_TRUE(division.all_taken());
   EXPECT_EQ(std::count(covered.begin(), covered.end(), false), 0);
-  history = division.learned();
+  history = division.learned(now);
   ran.shares = history.shares;
   ran.efficiency =
       static_cast<double>(items) / std::accumulate(speeds.begin(), speeds.end(), 0.0) / std::max(ran.seconds, 1e-300);

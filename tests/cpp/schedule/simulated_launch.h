@@ -11,8 +11,11 @@ namespace remotecl::schedule {
 // Devices that run launches of one kernel, divided as a client divides them. Items stay where they ran last.
 struct SimulatedDevices {
   std::vector<double> speeds{};  // items per second
-  Seconds latency = 0;           // until a piece can begin, and until its end is known
-  Seconds item = 0;              // to bring an item from another device, while other pieces run
+  // A piece takes a multiple of so long, by device, as work-groups do on the cores of a processor; empty or 0: any
+  // time.
+  std::vector<Seconds> rounds{};
+  Seconds latency = 0;  // until a piece can begin, and until its end is known
+  Seconds item = 0;     // to bring an item from another device, while other pieces run
   // From some moment of the launch on a device has another speed.
   struct Change {
     std::uint32_t device;

@@ -11,8 +11,9 @@
 
 namespace remotecl {
 
-// How a kernel was divided last: how many items each device did in a second, and which part of the range it had beside
-// these others. A kernel is any text that stands for its code and the dimension. Any thread.
+// How a kernel was divided last: how many items each device did in a second, how long its shortest piece took, and
+// which part of the range it had beside these others. A kernel is any text that stands for its code and the dimension.
+// Any thread.
 class SpeedTable {
  public:
   using Devices = std::vector<const Device*>;
@@ -21,8 +22,10 @@ class SpeedTable {
     schedule::DivisionHistory history;
     const MutexLock lock(mutex_);
     for (const Device* device : devices) {
-      const auto found = speeds_.find({kernel, device});
-      history.speeds.push_back(found == speeds_.end() ? 0 : found->second);
+      const auto found = known_.find({kernel, device});
+      const Known known = found == known_.end() ? Known{} : found->second;
+      history.speeds.push_back(known.speed);
+      history.shortest.push_back(known.shortest);
     }
     if (const auto found = shares_.find({kernel, devices}); found != shares_.end()) history.shares = found->second;
     return history;
@@ -30,15 +33,20 @@ class SpeedTable {
   void set(const std::string& kernel, const Devices& devices, schedule::DivisionHistory history) EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     for (std::size_t at = 0; at < devices.size(); ++at) {
-      if (history.speeds[at] > 0) speeds_[{kernel, devices[at]}] = history.speeds[at];
+      if (history.speeds[at] > 0) known_[{kernel, devices[at]}] = {history.speeds[at], history.shortest[at]};
     }
     shares_[{kernel, devices}] = std::move(history.shares);
   }
 
  private:
+  struct Known {
+    double speed = 0;
+    schedule::Seconds shortest = 0;
+  };
+
   mutable Mutex mutex_;
   // A sub-device that has gone leaves its number behind: a wrong guess for the next one at its address.
-  std::map<std::pair<std::string, const Device*>, double> speeds_ GUARDED_BY(mutex_);
+  std::map<std::pair<std::string, const Device*>, Known> known_ GUARDED_BY(mutex_);
   std::map<std::pair<std::string, Devices>, std::vector<double>> shares_ GUARDED_BY(mutex_);
 };
 

@@ -81,7 +81,7 @@ cl_int SplitKernel::run(Event** event) {
     if (division_.all_taken()) break;
     if (const cl_int error = take_ends(); error != CL_SUCCESS) return give_up(error);
   }
-  speeds_.set(key_, devices(), division_.learned());
+  speeds_.set(key_, devices(), division_.learned(time(host_time_ns())));
   return join(event);
 }
 
@@ -99,8 +99,7 @@ schedule::Division SplitKernel::make_division() const {
 }
 
 cl_int SplitKernel::fill() {
-  // Turn by turn, so that a device without a piece takes one before others take their second.
-  for (std::size_t ahead = 1; ahead <= schedule::Division::kPiecesAhead; ++ahead) {
+  for (const std::size_t ahead : schedule::Division::kFilling) {
     for (std::uint32_t at = 0; at < lanes_.size(); ++at) {
       Lane& lane = lanes_[at];
       if (ahead > division_.pieces_ahead(at) || lane.pieces >= ahead) continue;
