@@ -1,12 +1,14 @@
 #pragma once
 
+#include <mutex>
 #include <vector>
 
 #include "runtime/client/session/channel_session.h"
 
 namespace remotecl::testing {
 
-// Notes which transfers have ended, and how many had when waiting threads were woken last.
+// Notes which transfers have ended, and how many had when waiting threads were woken last. Any thread may end
+// transfers.
 class FakeChannelSession final : public ChannelSession {
  public:
   TransferRef receiving;  // null: nothing is to be received
@@ -14,18 +16,27 @@ class FakeChannelSession final : public ChannelSession {
   std::size_t woken_after = 0;
 
   TransferRef find_receive(TransferId) override { return receiving; }
-  void end_transfer(const TransferRef& transfer, cl_int) override { ended.push_back(transfer->id); }
+  void end_transfer(const TransferRef& transfer, cl_int) override {
+    const std::lock_guard lock(mutex_);
+    ended.push_back(transfer->id);
+  }
   bool await(const Transfer&) override { return true; }
   bool await_answer(const Transfer&) override { return true; }
   void offer(const Transfer&, const OfferChunks&) override {}
   void found(std::uint64_t) override {}
-  void wake() override { woken_after = ended.size(); }
+  void wake() override {
+    const std::lock_guard lock(mutex_);
+    woken_after = ended.size();
+  }
   void acknowledge(const ClientReceived&) override {}
   void stop_polling() override {}
   bool read_apart(BulkChannel&) override { return false; }
   bool has_one_channel() const override { return true; }
   bool begin_expecting() override { return false; }
   void end_expecting() override {}
+
+ private:
+  std::mutex mutex_;
 };
 
 }  // namespace remotecl::testing

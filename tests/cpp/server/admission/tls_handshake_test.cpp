@@ -98,7 +98,7 @@ TEST_F(ServerTlsHandshakeTest, ClientsCertificateIsAskedForAndExplained) {
 TEST_F(ServerTlsHandshakeTest, StrangersHoldLittleAndNotForLong) {
   constexpr std::size_t kStrangers = 60;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  constexpr std::size_t kKibMax = 1024;  // what they add to each thread
+  constexpr std::size_t kKibMax = 2048;  // what they add to each thread
 #else
   constexpr std::size_t kKibMax = 64;
 #endif

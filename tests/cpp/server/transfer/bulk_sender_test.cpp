@@ -1,4 +1,5 @@
 // Which transfers pass a larger one.
+#include <atomic>
 #include <deque>
 #include <map>
 #include <set>
@@ -74,7 +75,11 @@ class BulkSenderTest : public ServerTest {
       if (header.transfer == kLarge && ++chunks == 2) others();
     };
     post(kLarge, kLargeSize);
+    await(count);
+  }
+  void await(std::size_t count) {
     ASSERT_TRUE(eventually([&] { return sender_.transfers() == count; }));
+    sender_.stop();  // what its thread has noted can be read
   }
   // Where the last chunk of a transfer is in the order.
   std::size_t end_of(TransferId id) const {
@@ -124,7 +129,7 @@ TEST_F(BulkSenderTest, OnlyWhatIsFarSmallerPasses) {
 }
 
 TEST_F(BulkSenderTest, StreamOfSmallTransfersLeavesTheLargeOneHalfOfTheLink) {
-  TransferId last = 10;
+  std::atomic<TransferId> last = 10;
   std::size_t chunks = 0;
   transport_.sending = [&](const BulkHeader& header) {
     // There are always more of them, until the large one is sent.
@@ -133,6 +138,7 @@ TEST_F(BulkSenderTest, StreamOfSmallTransfersLeavesTheLargeOneHalfOfTheLink) {
   };
   post(kLarge, kLargeSize);
   ASSERT_TRUE(eventually([&] { return sender_.transfers() == last - 10 + 1; }));
+  sender_.stop();
   EXPECT_LE(end_of(kLarge), 2 * kLargeSize / kChunk + 1);
   EXPECT_GE(end_of(kLarge), 3 * kLargeSize / kChunk / 2);  // and they have the other half, until little is left
 }
