@@ -65,8 +65,10 @@ bool BulkSender::send_piece(Sending& sending, Bytes bytes) {
     const std::size_t size_max = chunk_size();
     const std::size_t size = transfer.is_pushed ? bytes.size() : std::min(bytes.size(), size_max);
     {
+      // On a thin link threads take turns with each chunk. On others that would cost wake-ups, so only what is short
+      // gets a turn.
       std::optional<ChunkTurns::Turn> turn;
-      if (size_max < kBulkChunkMax) turn.emplace(turns_);
+      if (size_max < kBulkChunkMax || short_turns_ > 0) turn.emplace(turns_);
       const MutexLock lock(write_mutex_);
       if (!send_chunk(sending, bytes.first(size), transfer.is_pushed ? kPushedChunk : 0, size)) return false;
     }
@@ -129,7 +131,7 @@ TransferRef BulkSender::take_passing(const PassingRule& rule, std::uint64_t left
 
 bool BulkSender::finish(const TransferRef& transfer, bool is_sent, bool is_borrowed) {
   if (is_borrowed && is_sent) {
-    const MutexLock lock(write_mutex_);
+    const ShortTurn turn(*this);
     if (transport_ != nullptr) transport_->settle();
   }
   if (is_sent) transfers_.fetch_add(1, std::memory_order_relaxed);
@@ -181,7 +183,7 @@ bool BulkSender::send_part(Sending& sending, const UploadOffer::Step& part) {
   const bool is_there = part.action == UploadOffer::Action::kSkip;
   bool ok = false;
   if (is_there) {
-    const MutexLock lock(write_mutex_);
+    const ShortTurn turn(*this);
     ok = send_chunk(sending, {}, kStoredChunk, part.size);
     session_.found(part.size);
   } else {
@@ -194,7 +196,7 @@ bool BulkSender::send_part(Sending& sending, const UploadOffer::Step& part) {
 }
 
 std::unique_ptr<MemoryRegistration> BulkSender::register_memory(MutableBytes memory) {
-  const MutexLock lock(write_mutex_);
+  const ShortTurn turn(*this);
   return transport_ != nullptr ? transport_->register_memory(memory) : nullptr;
 }
 
@@ -214,7 +216,7 @@ Bytes BulkSender::next_piece(Transfer& transfer, RowPacker* packer) {
 // ends meanwhile, because its memory would then be gone.
 void BulkSender::reclaim(std::uint64_t position) {
   {
-    const MutexLock lock(write_mutex_);
+    const ShortTurn turn(*this);
     if (transport_ == nullptr || transport_->completed() >= position) return;
     keep_borrowed(true);
     transport_->reclaim(position);
@@ -232,7 +234,7 @@ void BulkSender::keep_borrowed(bool is_kept) {
 // There is no memory or thread to send it. The server waits for the bytes.
 void BulkSender::fail(const TransferRef& transfer) {
   {
-    const MutexLock lock(write_mutex_);
+    const ShortTurn turn(*this);
     if (transport_ != nullptr) transport_->send_failure(transfer->id, CL_OUT_OF_HOST_MEMORY);
   }
   session_.end_transfer(transfer, CL_OUT_OF_HOST_MEMORY);

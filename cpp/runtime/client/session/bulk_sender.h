@@ -3,6 +3,7 @@
 #include <atomic>
 #include <deque>
 #include <memory>
+#include <optional>
 
 #include "runtime/base/stoppable_thread.h"
 #include "runtime/client/session/channel_session.h"
@@ -68,6 +69,26 @@ class BulkSender {
     std::uint64_t end = 0;  // of what has been sent, counted like Borrowed::end
   };
 
+  // Has the sending side of the transport for something short, next after the chunk that is being sent.
+  class REMOTECL_TSA(scoped_lockable) ShortTurn {
+   public:
+    explicit ShortTurn(BulkSender& sender) ACQUIRE(sender.write_mutex_) : sender_(sender) {
+      ++sender_.short_turns_;
+      turn_.emplace(sender_.turns_);
+      sender_.write_mutex_.lock();
+    }
+    ~ShortTurn() RELEASE() {
+      sender_.write_mutex_.unlock();
+      --sender_.short_turns_;
+    }
+    ShortTurn(const ShortTurn&) = delete;
+    ShortTurn& operator=(const ShortTurn&) = delete;
+
+   private:
+    BulkSender& sender_;
+    std::optional<ChunkTurns::Turn> turn_;
+  };
+
   bool send(const TransferRef& transfer, Others others) EXCLUDES(thread_.mutex, write_mutex_, borrowed_mutex_);
   bool send_offered(const TransferRef& transfer, Others others) EXCLUDES(write_mutex_, borrowed_mutex_);
   bool offer(const TransferRef& transfer, const UploadOffer::Step& chunks);
@@ -88,8 +109,9 @@ class BulkSender {
 
   ChannelSession& session_;
   std::atomic<std::uint64_t> transfers_{0};
-  ChunkTurns turns_;   // on a thin link, for write_mutex_
-  Mutex write_mutex_;  // serializes the sending side of the transport
+  ChunkTurns turns_;                 // for write_mutex_
+  std::atomic<int> short_turns_{0};  // that threads have or wait for
+  Mutex write_mutex_;                // serializes the sending side of the transport
   mutable Mutex borrowed_mutex_;
   BulkTransport* transport_ = nullptr;  // changed with write_mutex_ and borrowed_mutex_
   bool borrows_ = false;                // true if the transport borrows buffers instead of copying them

@@ -6,7 +6,7 @@
 
 namespace remotecl {
 
-// Turns of the threads that send over one thin link, in the order in which they ask for them: a thread that locks a
+// Turns of the threads that send over one connection, in the order in which they ask for them: a thread that locks a
 // mutex again and again would leave the others none. Any thread.
 class ChunkTurns {
  public:

@@ -160,10 +160,12 @@ class BulkSenderPassingTest : public ::testing::Test {
     return made;
   }
   void post(TransferId id, std::size_t size) { sender_.post(transfer(id, size)); }
-  // Calls the function with the second chunk of the large one.
-  void in_second_chunk(const std::function<void()>& others) {
-    transport_.sending = [others, chunks = 0](TransferId id) mutable {
-      if (id == kLarge && ++chunks == 2) others();
+  // Calls the function with the second chunk of the large one. The next few chunks take so long.
+  void in_second_chunk(const std::function<void()>& others, std::chrono::milliseconds pause = {}) {
+    transport_.sending = [others, pause, chunks = 0](TransferId id) mutable {
+      if (id != kLarge) return;
+      if (++chunks == 2) others();
+      if (chunks > 2 && chunks < 7) std::this_thread::sleep_for(pause);
     };
   }
   // Where the last bytes of a transfer are in the order.
@@ -189,7 +191,7 @@ TEST_F(BulkSenderPassingTest, SmallTransferPassesALargeOne) {
 }
 
 TEST_F(BulkSenderPassingTest, SmallTransferPassesALargeOneOfAThreadThatWaits) {
-  in_second_chunk([&] { post(2, 2 * kChunk); });
+  in_second_chunk([&] { post(2, 2 * kChunk); }, std::chrono::milliseconds(20));  // its thread has yet to start
   ASSERT_TRUE(sender_.send(transfer(kLarge, kLargeSize)));
   EXPECT_LE(end_of(2, transport_.order(kLargeSize + 2 * kChunk)), 7u);
 }
@@ -229,7 +231,8 @@ TEST_F(BulkSenderPassingTest, NothingPassesWhereThatCosts) {
 }
 
 TEST_F(BulkSenderPassingTest, StreamOfSmallTransfersLeavesTheLargeOneHalfOfTheLink) {
-  std::size_t chunks = 0, count = 0;
+  std::size_t chunks = 0;
+  std::atomic<std::size_t> count = 0;
   transport_.sending = [&](TransferId id) {
     // There are always more of them, until the large one is sent.
     chunks += id == kLarge ? 1 : 0;
