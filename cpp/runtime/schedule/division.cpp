@@ -21,8 +21,12 @@ constexpr double kKeepTolerance = 1.05;
 // A device leaves its region to others if it would delay the end by this part of the launch. Bytes that move cost more
 // than less.
 constexpr double kTooLate = 0.05;
+// Pieces that take no longer than so many times the shortest one may be as short as a device can do them.
+constexpr double kShort = 2;
 // What a device's shortest piece took counts for less in each launch in which it has none: it may have been chance.
 constexpr double kForget = 0.99;
+// What is measured of devices with less than this part of all speed says nothing of the others.
+constexpr double kTelling = 0.2;
 // By how much launches of the same work vary.
 constexpr double kVariation = 1.5;
 
@@ -76,13 +80,14 @@ double Division::measured_speed(const Device& device) const {
 }
 
 double Division::scale() const {
-  double measured = 0, expected = 0;
+  double measured = 0, expected = 0, all = 0;
   for (const Device& device : devices_) {
+    all += device.expected;
     if (!(device.expected > 0) || !(measured_speed(device) > 0)) continue;
     measured += measured_speed(device);
     expected += device.expected;
   }
-  return expected > 0 ? measured / expected : 1;
+  return expected > 0 && expected >= all * kTelling ? measured / expected : 1;
 }
 
 void Division::estimate_speeds() {
@@ -187,7 +192,8 @@ Time Division::end_with(std::uint32_t at, double items, Time now) const {
 }
 
 bool Division::hand_over(std::uint32_t from, std::uint64_t count, Time now) {
-  if (!(devices_[from].speed > 0) || static_cast<double>(count) / speed_at(from, now) >= shortest(from)) return false;
+  const Seconds expected = static_cast<double>(count) / speed_of(from);
+  if (!(devices_[from].speed > 0) || expected >= shortest(from) * kShort) return false;
   const auto left = static_cast<double>(left_of(from));
   const std::vector<double> speeds = all_speeds();
   const Seconds all = static_cast<double>(items_) / std::accumulate(speeds.begin(), speeds.end(), 0.0);

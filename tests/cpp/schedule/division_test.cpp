@@ -211,6 +211,23 @@ TEST(DivisionPropertyTest, ADeviceWhoseShortestPieceIsTooLongLeavesTheRestToOthe
   }
 }
 
+TEST(DivisionPropertyTest, HelpersOfAnyKindDoNotDelayTheFastestDevice) {
+  std::mt19937 random(9);
+  for (int run = 0; run < 100; ++run) {
+    SCOPED_TRACE(run);
+    constexpr std::uint64_t kItems = 1u << 20;
+    SimulatedDevices devices{.speeds = {1e7}, .rounds = {0}, .latency = 1e-4, .item = 1e-10};
+    for (std::size_t i = 1 + random() % 5; i > 0; --i) {
+      devices.speeds.push_back(1e7 * std::exp2(-static_cast<double>(random() % 1400) / 100));
+      devices.rounds.push_back(0.2 * std::exp2(-static_cast<double>(random() % 1000) / 100));
+    }
+    DivisionHistory history = learned(devices, kItems, 3);
+    for (int launch = 4; launch <= 6; ++launch) {
+      EXPECT_LE(devices.run(history, kItems, 8, kCosts).seconds, kItems / devices.speeds[0] * 1.15);
+    }
+  }
+}
+
 TEST(DivisionPropertyTest, WrongSpeedsAreMadeUpFor) {
   std::mt19937 random(9);
   for (int run = 0; run < 100; ++run) {
