@@ -228,6 +228,32 @@ TEST(DivisionPropertyTest, HelpersOfAnyKindDoNotDelayTheFastestDevice) {
   }
 }
 
+// `run` fails where an item is taken twice, or never.
+TEST(DivisionPropertyTest, EachItemIsTakenOnceWhateverIsThoughtOfTheDevices) {
+  std::mt19937 random(9);
+  const auto between = [&random](double min, double max) {
+    return min * std::pow(max / min, static_cast<double>(random()) / std::mt19937::max());
+  };
+  for (int run = 0; run < 2000; ++run) {
+    SCOPED_TRACE(run);
+    const auto items = static_cast<std::uint64_t>(between(1, 30'000));
+    const PieceCosts costs{.launch = random() % 3 == 0 ? 0 : 2e-4, .item = random() % 3 == 0 ? 0 : between(1e-9, 1e-4)};
+    SimulatedDevices devices{.latency = between(1e-6, 1e-2), .item = costs.item * between(0.3, 3)};
+    DivisionHistory history;
+    for (std::size_t i = 2 + random() % 5; i > 0; --i) {
+      devices.speeds.push_back(static_cast<double>(items) / between(1e-4, 1e4));
+      devices.rounds.push_back(random() % 3 == 0 ? 0 : between(1e-6, 1));
+      history.speeds.push_back(random() % 2 == 0 ? 0 : devices.speeds.back() * between(1e-3, 1e3));
+      history.shortest.push_back(random() % 2 == 0 ? 0 : between(1e-5, 1));
+    }
+    for (int launch = 0; launch < 3; ++launch) {
+      devices.run(history, items, std::uint64_t{1} << random() % 7, costs);
+      for (const double speed : history.speeds) ASSERT_TRUE(std::isfinite(speed) && speed >= 0);
+      ASSERT_FALSE(HasFailure());
+    }
+  }
+}
+
 TEST(DivisionPropertyTest, WrongSpeedsAreMadeUpFor) {
   std::mt19937 random(9);
   for (int run = 0; run < 100; ++run) {
