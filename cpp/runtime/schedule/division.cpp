@@ -23,10 +23,12 @@ constexpr double kKeepTolerance = 1.05;
 constexpr double kTooLate = 0.05;
 // Pieces that take no longer than so many times the shortest one may be as short as a device can do them.
 constexpr double kShort = 2;
-// What a device's shortest piece took counts for less in each launch in which it has none: it may have been chance.
+// What made a device look slow counts for less in each launch in which it has no piece: it may have been chance.
 constexpr double kForget = 0.99;
 // What is measured of devices with less than this part of all speed says nothing of the others.
 constexpr double kTelling = 0.2;
+// What a launch believes at most of a device of which no piece has ended.
+constexpr double kSlower = 1.0 / 16;
 // By how much launches of the same work vary.
 constexpr double kVariation = 1.5;
 
@@ -211,6 +213,15 @@ bool Division::hand_over(std::uint32_t from, std::uint64_t count, Time now) {
   for (Range& range : left_) {
     if (range.owner == from) range.owner = first;
   }
+  // A piece never goes beyond a range.
+  for (std::size_t at = 1; at < left_.size();) {
+    if (left_[at - 1].owner == left_[at].owner && left_[at - 1].end == left_[at].begin) {
+      left_[at - 1].end = left_[at].end;
+      left_.erase(left_.begin() + static_cast<std::ptrdiff_t>(at));
+    } else {
+      ++at;
+    }
+  }
   return true;
 }
 
@@ -256,15 +267,22 @@ void Division::ended(const Piece& piece, Time now) {
   if (at == device.in_flight.end()) return;
   const Seconds seconds = now - std::max(device.last_end, at->taken);
   const bool was_known = device.speed > 0, had_waited = was_known && device.last_end >= at->taken;
+  const bool is_first = device.last_end < 0;
+  const auto count = static_cast<double>(piece.count);
+  double tried = count;
   if (had_waited) {
-    device.items += static_cast<double>(piece.count);
+    device.items += count;
     device.seconds += std::max(seconds, 0.0);
   } else if (!(device.first > 0) && seconds > 0) {
-    const auto count = static_cast<double>(piece.count);
-    if (was_known || count >= probe_max(piece.device) || seconds >= costs_.launch * kLaunchesMin)
-      device.first = count / seconds;
+    const bool is_long = seconds >= costs_.launch * kLaunchesMin;
+    if (was_known || count >= probe_max(piece.device) || (is_long && !is_first)) device.first = count / seconds;
+    // It may have waited for what this device alone waits for, as its bytes or a compiler, so it is tried again.
+    if (!was_known && is_long && is_first) {
+      tried /= kProbeGrowth;
+      device.doubtful = count / seconds;
+    }
   }
-  device.tried = std::max(device.tried, static_cast<double>(piece.count));
+  device.tried = std::max(device.tried, tried);
   if (seconds > 0 && (!(device.shortest > 0) || seconds < device.shortest)) device.shortest = seconds;
   device.last_end = now;
   if (first_end_ < 0) first_end_ = now;
@@ -281,11 +299,13 @@ DivisionHistory Division::learned(Time now) const {
     const double expected = device.expected * scale, measured = measured_speed(device);
     // Half of it is from the launch before, because single launches vary, unless that was wrong altogether.
     const bool is_like_before = measured > expected / kVariation && measured < expected * kVariation;
-    const double speed = is_like_before                    ? (expected + measured) / 2
-                         : measured > 0 || !(expected > 0) ? device.speed
-                                                           : expected;
-    // Pieces of a device that is much slower than was known may all be in flight still.
-    history.speeds.push_back(std::min(speed, speed_max(at, now)));
+    double speed = is_like_before                    ? (expected + measured) / 2
+                   : measured > 0 || !(expected > 0) ? device.speed
+                                                     : std::max(expected, device.first);
+    if (!(speed > 0)) speed = device.doubtful;
+    if (device.last_end < 0 && device.in_flight.empty()) speed /= kForget;
+    // Pieces of a device that is much slower than was known may all be in flight still, or wait for something.
+    history.speeds.push_back(std::min(speed, std::max(speed_max(at, now), speed * kSlower)));
     history.shortest.push_back(device.shortest > 0 ? device.shortest : device.expected_shortest / scale * kForget);
   }
   return history;

@@ -67,6 +67,7 @@ class Division {
     double expected = 0;  // of the launch before; 0: not known
     double speed = 0;     // the best estimate; 0: none
     double first = 0;     // of the first piece, which may have waited for other work and for its bytes; 0: not known
+    double doubtful = 0;  // of a first piece of a device that was not known
     double tried = 0;     // items of its largest piece that has ended
     Seconds shortest = 0, expected_shortest = 0;  // of its pieces, in this launch and in those before; 0: not known
     // Of pieces that were there when the piece before them ended, so that only the device's speed counts.
