@@ -142,10 +142,14 @@ class SessionProcess {
   void kick(const SessionChannel::Packet& packet) {
     KickMessage message;
     if (!packet.read(message)) return;
-    // It may wait for the client.
-    std::thread([this, session = message.session, text = std::string(message.text)] {
+    const auto kick = [this, session = message.session, text = std::string(message.text)] {
       host_->kick(session, nullptr, text);
-    }).detach();
+    };
+    try {
+      std::thread(kick).detach();  // it may wait for the client
+    } catch (const std::system_error&) {
+      kick();
+    }
   }
 
   void watch_loads(const SessionChannel::Packet& packet) {
