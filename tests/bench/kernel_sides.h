@@ -14,8 +14,8 @@ struct Options {
   std::vector<std::size_t> sizes{64, 1024, 4096, 16384, 65536, 262144, 1048576};
   std::vector<std::size_t> connections{1, 8, 64, 512};
   std::size_t items = 256, groups = 0, ring = 524288;
-  std::size_t units =
-      1;  // compute units of the device: of two kernels that need each other, no more groups are sure to run
+  // Compute units of the device: of two kernels that need each other, no more groups are sure to run at once.
+  std::size_t units = 1;
   std::uint32_t threads = 0;
   bool fixed_threads = false;
   std::size_t megabytes = 2048, messages = 100000, rounds = 20000;

@@ -27,7 +27,7 @@ constexpr double kShort = 2;
 constexpr double kForget = 0.99;
 // What is measured of devices with less than this part of all speed says nothing of the others.
 constexpr double kTelling = 0.2;
-// What a launch believes at most of a device of which no piece has ended.
+// A launch that ends while a piece is overdue lowers its device's speed to this part of it at most.
 constexpr double kSlower = 1.0 / 16;
 // By how much launches of the same work vary.
 constexpr double kVariation = 1.5;
@@ -148,7 +148,7 @@ double Division::speed_max(std::uint32_t at, Time now) const {
   constexpr double kAny = std::numeric_limits<double>::infinity();
   if (device.in_flight.empty() || first_end_ < 0) return kAny;
   const InFlight& current = device.in_flight.front();
-  // What a device waits for, all wait for, so its first piece has begun when any piece of any device has ended.
+  // What a device waits for, all mostly wait for, so its first piece should have begun when a piece of any device ends.
   const Seconds passed = now - std::max(device.last_end < 0 ? first_end_ : device.last_end, current.taken);
   return passed > 0 ? static_cast<double>(current.count) / passed : kAny;
 }
