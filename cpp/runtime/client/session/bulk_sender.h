@@ -3,7 +3,6 @@
 #include <atomic>
 #include <deque>
 #include <memory>
-#include <optional>
 
 #include "runtime/base/stoppable_thread.h"
 #include "runtime/client/session/channel_session.h"
@@ -72,9 +71,7 @@ class BulkSender {
   // Has the sending side of the transport for something short, next after the chunk that is being sent.
   class REMOTECL_TSA(scoped_lockable) ShortTurn {
    public:
-    explicit ShortTurn(BulkSender& sender) ACQUIRE(sender.write_mutex_) : sender_(sender) {
-      ++sender_.short_turns_;
-      turn_.emplace(sender_.turns_);
+    explicit ShortTurn(BulkSender& sender) ACQUIRE(sender.write_mutex_) : sender_(sender), turn_(announced(sender)) {
       sender_.write_mutex_.lock();
     }
     ~ShortTurn() RELEASE() {
@@ -85,8 +82,13 @@ class BulkSender {
     ShortTurn& operator=(const ShortTurn&) = delete;
 
    private:
+    static ChunkTurns& announced(BulkSender& sender) {
+      ++sender.short_turns_;
+      return sender.turns_;
+    }
+
     BulkSender& sender_;
-    std::optional<ChunkTurns::Turn> turn_;
+    const ChunkTurns::Turn turn_;
   };
 
   bool send(const TransferRef& transfer, Others others) EXCLUDES(thread_.mutex, write_mutex_, borrowed_mutex_);
