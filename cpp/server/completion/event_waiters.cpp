@@ -7,6 +7,7 @@
 
 #include "server/completion/event_poller.h"
 #include "server/completion/event_status.h"
+#include "server/completion/patient_wait.h"
 #include "server/util/log.h"
 
 namespace remotecl::server {
@@ -178,8 +179,7 @@ void EventWaiters::run(void* key) {
     return first(key);
   };
   while (const Native<cl_event> event = next()) {
-    const cl_int error = clWaitForEvents(1, event.list());
-    end_first(key, event, error);
+    end_first(key, event, wait_patiently(event.get()));
   }
 }
 

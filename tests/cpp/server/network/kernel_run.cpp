@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "runtime/base/mutex.h"
+#include "server/completion/patient_wait.h"
 #include "server/driver/host_memory.h"
 #include "server/network/rings.h"
 
@@ -112,7 +113,7 @@ KernelRun::KernelRun(KernelProgram& program, const Ref<server::Network>& network
   check(clFlush(queue_), "clFlush");
   // Some drivers call back late, so a thread waits.
   std::thread([end = end_, network = network_, event = event_] {
-    clWaitForEvents(1, &event);
+    server::wait_patiently(event);
     clReleaseEvent(event);
     network->kernel_ended();
     end->happens();
