@@ -102,7 +102,7 @@ class SessionProcess {
         handler_table(), driver_, refusals_, message.epoch, peers_, [this](Session&) { end(); }, store_, rdma_,
         socket_brokers());
     host_->loads().exchange(
-        [this](bool wanted) { channel_.send(PacketType::kWatchLoads, WatchLoads{wanted ? 1u : 0u}); });
+        [this](bool wanted) { channel_.deliver(PacketType::kWatchLoads, WatchLoads{wanted ? 1u : 0u}); });
     session_ = std::thread([this, packet = std::move(packet)]() mutable { serve(packet); });
   }
 
