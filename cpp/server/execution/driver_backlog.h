@@ -8,13 +8,13 @@
 
 namespace remotecl::server {
 
-// Estimates how much of this process's memory the driver uses for a session's running commands. A session
-// that is too far ahead of its devices waits, until enough of its commands have ended. Owned by the session
-// and by its counted commands; any thread.
+// Estimates how much of this process's memory the driver uses for a session's running commands, with the copies of what
+// small writes write. A session that is too far ahead of its devices waits, until enough of its commands have ended.
+// Owned by the session and by its counted commands; any thread.
 class DriverBacklog final : public RefCounted {
  public:
-  static constexpr std::uint64_t kCommandSize = 512;  // an estimate
-  static constexpr std::uint64_t kCountedTogether = 2048;
+  static constexpr std::uint64_t kCommandSize = 512;           // an estimate
+  static constexpr std::uint64_t kCountedTogether = 1u << 20;  // bytes
 
   explicit DriverBacklog(const Ref<SessionCounters>& counters)
       : size_max_(counters->quota().limits().host / 2), held_(counters, HeldMemory::For::kCommand) {}

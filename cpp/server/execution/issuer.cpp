@@ -121,8 +121,7 @@ cl_int Issuer::refused(const HeldTooMuch& refusal) {
 }
 
 void Issuer::count_backlog(Queue& queue) {
-  const std::uint64_t size = std::exchange(queue.uncounted, 0) * DriverBacklog::kCommandSize;
-  if (queue_watch_.count_backlog(queue, size)) is_far_ahead_ = true;
+  if (queue_watch_.count_backlog(queue, std::exchange(queue.uncounted, 0))) is_far_ahead_ = true;
   touch(queue);
 }
 

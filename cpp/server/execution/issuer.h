@@ -258,7 +258,8 @@ void Issuer::run(Queue& queue, Event* event, EventId hold, Command& command) {
       if (issue.enqueued) {
         queue.count_native_command();
         touch(queue);
-        if ((queue.uncounted += commands_of(command)) >= DriverBacklog::kCountedTogether) [[unlikely]]
+        queue.uncounted += commands_of(command) * DriverBacklog::kCommandSize;
+        if (queue.uncounted >= DriverBacklog::kCountedTogether) [[unlikely]]
           count_backlog(queue);
         if (counts && queue.turn().add(cost, issue.due ? issue.native.get() : nullptr)) [[unlikely]]
           gates_.close(queue.turn());

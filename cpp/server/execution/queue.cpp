@@ -58,7 +58,10 @@ const std::byte* Queue::stage(Bytes data) {
   if (!arena_.empty() && !arena_.fits(data.size())) {
     Native<cl_event> marker;
     if (mark(marker) != CL_SUCCESS) clFinish(native_);
-    if (marker) clFlush(native_);
+    if (marker) {
+      clFlush(native_);
+      uncounted += BlockPool::kBlockSize;
+    }
     arena_.retire(std::move(marker));
   }
   return arena_.add(data);

@@ -65,7 +65,7 @@ class Queue final : public RefCounted {
   EventId tail = 0;
   std::vector<EventId> held;
   std::size_t sweep_at = 64;    // the size of `held` at which ended events are removed
-  std::uint64_t uncounted = 0;  // commands passed to the driver that DriverBacklog has not counted yet
+  std::uint64_t uncounted = 0;  // bytes that commands of the driver use and DriverBacklog has not counted yet
   bool touched = false;         // has got commands since its last flush
 
  private:

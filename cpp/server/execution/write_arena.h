@@ -13,8 +13,7 @@
 
 namespace remotecl::server {
 
-// Blocks of host memory for the bytes of small writes. Their number is limited: a client that is far ahead of
-// its device waits. Shared by the queues of a session; any thread.
+// Blocks of host memory for the bytes of small writes. Shared by the queues of a session; any thread.
 class BlockPool final : public RefCounted {
  public:
   static constexpr std::size_t kBlockSize = 128u << 10;
@@ -24,21 +23,15 @@ class BlockPool final : public RefCounted {
   explicit BlockPool(CompletionNotifier completions) : completions_(std::move(completions)) {}
   const CompletionNotifier& completions() const { return completions_; }
 
-  // Waits while the native driver uses too many blocks. These return by themselves.
   Block take() EXCLUDES(mutex_);
-  void give(Block block) EXCLUDES(mutex_);       // a block that the driver never got
-  void lend() EXCLUDES(mutex_);                  // the driver now uses one more block
-  void give_back(Block block) EXCLUDES(mutex_);  // the driver no longer uses the block
+  void give_back(Block block) EXCLUDES(mutex_);
 
  private:
-  static constexpr std::size_t kLentBlocksMax = 512;
   static constexpr std::size_t kFreeBlocksMax = 8;
 
   const CompletionNotifier completions_;
   Mutex mutex_;
-  ConditionVariable returned_;
   std::vector<Block> free_ GUARDED_BY(mutex_);
-  std::size_t lent_ GUARDED_BY(mutex_) = 0;
 };
 
 // Copies of the bytes of one queue's small writes, kept until the driver has read them. A whole block has one

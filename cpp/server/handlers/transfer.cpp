@@ -48,7 +48,9 @@ class SmallWriteCommand {
     auto copy = std::make_shared<std::vector<std::byte>>(data_.begin(), data_.end());
     const cl_int error = region_.write(issue.queue.device(), issue.queue.native(), copy->data(), issue.wait_count(),
                                        issue.wait_list(), issue.native.out());
-    if (error == CL_SUCCESS) session_->completions().notify_apart(issue.native.get(), [copy](cl_int) {});
+    if (error != CL_SUCCESS) return error;
+    issue.queue.uncounted += data_.size();
+    session_->completions().notify_apart(issue.native.get(), [copy](cl_int) {});
     return error;
   }
 };

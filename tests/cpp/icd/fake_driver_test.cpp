@@ -129,6 +129,28 @@ TEST_F(FakeDriverTest, AcceleratorTakesBinariesOnly) {
   EXPECT_EQ(read<int>(queue, buffer, kCount), std::vector<int>(kCount, 7));
 }
 
+TEST_F(OrdinaryDevicesTest, WritesBehindALongKernelDoNotStopAnotherQueue) {
+  const std::vector<char> piece(64u << 10, 1);
+  const Owned<cl_mem> written = make_buffer(context_, piece.size());
+  const Owned<cl_command_queue> same_device =
+      make_queue(context_, value<cl_device_id>(clGetCommandQueueInfo, queue_.get(), CL_QUEUE_DEVICE));
+  const Owned<cl_mem> other_buffer = make_buffer(context_, std::vector<int>{5});
+  set_arguments(fill_, buffer_, 1);
+  check(run(queue_, fill_, 1));
+  check(clFinish(queue_));
+  command_driver("kernel-us=3000000");
+  Owned<cl_event> kernel;
+  check(run(queue_, fill_, 1, {}, kernel.out()));
+  for (int i = 0; i < 1200; ++i) {
+    check(clEnqueueWriteBuffer(queue_, written, CL_FALSE, 0, piece.size(), piece.data(), 0, nullptr, nullptr));
+  }
+  check(clFlush(queue_));
+  EXPECT_EQ(read<int>(same_device, other_buffer, 1), std::vector<int>{5});
+  EXPECT_NE(status(kernel), CL_COMPLETE);
+  check(clFinish(queue_));
+  EXPECT_EQ(read<char>(queue_, written, piece.size()), piece);
+}
+
 TEST_F(OrdinaryDevicesTest, ADivisionOfWhichAPieceFailsReturnsWhenTheOthersHaveEnded) {
   constexpr std::size_t kLong = 3000;
   const auto split = library_function<decltype(remotecl_enqueue_split)>("remotecl_enqueue_split");
