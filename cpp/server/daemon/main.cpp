@@ -5,7 +5,6 @@
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -335,9 +334,7 @@ int act(Options& options) {
 int main(int argc, char** argv) {
   try {
     Options options;
-    CLI::App app{"Serves this machine's OpenCL devices to remotecl clients."};
-    server::add_options(app, options);
-    CLI11_PARSE(app, argc, argv);
+    if (const auto status = server::read_options(argc, argv, options)) return *status;
     server::start_log(options.log_format == "json" ? server::LogFormat::kJson : server::LogFormat::kText,
                       server::log_level(options.log_level));
     return act(options);

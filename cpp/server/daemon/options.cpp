@@ -99,8 +99,6 @@ void add_log_options(CLI::App& app, Options& options) {
       ->capture_default_str();
 }
 
-}  // namespace
-
 void add_options(CLI::App& app, Options& options) {
   app.add_option("--listen", options.listen, "HOST[:PORT] to listen on; port 0: any free one")->capture_default_str();
   add_device_options(app, options);
@@ -138,6 +136,19 @@ void add_options(CLI::App& app, Options& options) {
       ->capture_default_str();
   app.set_version_flag("--version", REMOTECL_VERSION);
   app.footer("As installed with the Python package it also takes --advertise NAME: announce it on the local network.");
+}
+
+}  // namespace
+
+std::optional<int> read_options(int argc, char** argv, Options& options) {
+  CLI::App app{"Serves this machine's OpenCL devices to remotecl clients."};
+  add_options(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& end) {
+    return app.exit(end);
+  }
+  return std::nullopt;
 }
 
 }  // namespace remotecl::server

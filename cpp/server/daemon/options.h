@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,10 +9,6 @@
 #include "server/daemon/store_options.h"
 #include "server/daemon/tls_options.h"
 #include "server/driver/device_selection.h"
-
-namespace CLI {
-class App;
-}
 
 namespace remotecl::server {
 
@@ -39,6 +36,7 @@ struct Options {
   bool lists_devices = false;
 };
 
-void add_options(CLI::App& app, Options& options);
+// Reads the command line. Returns the exit status where that was all: it asked for help, or is wrong and says why.
+std::optional<int> read_options(int argc, char** argv, Options& options);
 
 }  // namespace remotecl::server
