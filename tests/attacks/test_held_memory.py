@@ -56,7 +56,7 @@ LIMIT = 32 * MIB
 SLACK = 96 * MIB * MEMORY_FACTOR
 SENT_MAX = 600 * MIB
 OUT_OF_HOST_MEMORY = -6
-ADDRESS = 0x6B00_0000_0000
+ADDRESS = 0x7E90_0000_0000  # which sanitizers leave to programs
 
 Flood = Callable[[Client], Iterator[bytes]]
 FLOODS: dict[str, Flood] = {}

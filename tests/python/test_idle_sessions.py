@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import os
 import pathlib
 import re
 import socket
@@ -14,7 +15,7 @@ WELCOME = struct.Struct("<8sIIQQ16sQII")
 STATEMENT = struct.Struct("<8sIIIQQQQ32x")
 CONTROL, BULK = 0, 1
 SESSIONS = 200
-KIB_PER_SESSION_MAX = 1024
+KIB_PER_SESSION_MAX = 1024 * int(os.environ.get("REMOTECL_TEST_MEMORY_FACTOR", "1"))
 
 
 def handshake(address, version, role, session=0, secret=bytes(16)):

@@ -15,15 +15,16 @@ namespace remotecl {
 namespace {
 
 // A region that programs, libraries, heaps and sanitizers of this system do not use.
+#ifdef __SANITIZE_THREAD__  // which uses the other one itself
+constexpr std::uint64_t kRegionBegin = 0x10'0000'0000;
+constexpr std::uint64_t kRegionSize = 0x60'0000'0000;
+#else
 constexpr std::uint64_t kRegionBegin = 0x6800'0000'0000;
 constexpr std::uint64_t kRegionSize = 0x0700'0000'0000;
+#endif
 constexpr std::uint64_t kGranule = 64u << 10;  // a multiple of all common page sizes
 constexpr int kAttempts = 8;
-#ifdef __SANITIZE_THREAD__
-constexpr int kProposals = 0;  // the thread sanitizer uses that region itself
-#else
 constexpr int kProposals = kAttempts - 2;
-#endif
 
 // Pages of this process at a given address. The destructor unmaps them.
 class Pages {
