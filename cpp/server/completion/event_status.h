@@ -4,6 +4,14 @@
 
 namespace remotecl::server {
 
+// Of a native event; zero where the driver does not say.
+template <class T>
+T event_value(cl_event event, cl_event_info name) {
+  T value{};
+  clGetEventInfo(event, name, sizeof value, &value, nullptr);
+  return value;
+}
+
 // Returns the state of a native command: CL_QUEUED to CL_COMPLETE, or the error that it ended with.
 inline cl_int execution_status(cl_event event) {
   cl_int status = CL_COMPLETE;

@@ -13,13 +13,6 @@
 namespace remotecl::server {
 namespace {
 
-template <class T>
-T event_value(cl_event event, cl_event_info name) {
-  T value{};
-  clGetEventInfo(event, name, sizeof value, &value, nullptr);
-  return value;
-}
-
 // The lane's key: the event's queue if that is in order, else the event.
 void* queue_or_event(cl_event event) {
   const auto queue = event_value<cl_command_queue>(event, CL_EVENT_COMMAND_QUEUE);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
-#include <utility>
 
 #include "server/completion/event_status.h"
 
@@ -18,35 +17,22 @@ constexpr std::chrono::milliseconds kEager{1};
 constexpr Clock::duration kPauseMin = std::chrono::microseconds(10), kPauseMax = std::chrono::milliseconds(1);
 constexpr int kPauseDivisor = 128;
 
-// The system may else make each pause of this thread 50 us longer.
-void make_pauses_exact() {
-  thread_local const bool is_done = ::prctl(PR_SET_TIMERSLACK, 1000UL) == 0;
-  static_cast<void>(is_done);
-}
-
-// clWaitForEvents would do that, and what is not flushed may never end.
-void flush_queue_of(cl_event event) {
-  cl_command_queue queue = nullptr;
-  clGetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof queue, &queue, nullptr);
-  if (queue != nullptr) clFlush(queue);
-}
-
 }  // namespace
 
 cl_int wait_patiently(cl_event event) {
   const Clock::time_point begin = Clock::now();
-  bool is_eager = true;
-  for (;;) {
-    const cl_int status = execution_status(event);
-    if (status <= CL_COMPLETE) return status;
-    const Clock::duration passed = Clock::now() - begin;
-    if (passed < kEager) continue;
-    if (std::exchange(is_eager, false)) {
-      make_pauses_exact();
-      flush_queue_of(event);
-    }
-    std::this_thread::sleep_for(std::clamp(passed / kPauseDivisor, kPauseMin, kPauseMax));
+  const auto passed = [begin] { return Clock::now() - begin; };
+  cl_int status = execution_status(event);
+  while (status > CL_COMPLETE && passed() < kEager) status = execution_status(event);
+  if (status <= CL_COMPLETE) return status;
+  // As clWaitForEvents does: what is not flushed may never end.
+  const auto queue = event_value<cl_command_queue>(event, CL_EVENT_COMMAND_QUEUE);
+  if (queue != nullptr) clFlush(queue);
+  ::prctl(PR_SET_TIMERSLACK, 1000UL);  // else the system may make each pause of this thread 50 us longer
+  while ((status = execution_status(event)) > CL_COMPLETE) {
+    std::this_thread::sleep_for(std::clamp<Clock::duration>(passed() / kPauseDivisor, kPauseMin, kPauseMax));
   }
+  return status;
 }
 
 }  // namespace remotecl::server

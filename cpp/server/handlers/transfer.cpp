@@ -51,7 +51,7 @@ class SmallWriteCommand {
     if (error != CL_SUCCESS) return error;
     issue.queue.uncounted += data_.size();
     session_->completions().notify_apart(issue.native.get(), [copy](cl_int) {});
-    return error;
+    return CL_SUCCESS;
   }
 };
 
