@@ -1,7 +1,5 @@
 #include "server/program/foreign_files.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -9,6 +7,8 @@
 #include <optional>
 #include <string_view>
 #include <vector>
+
+#include "server/util/format.h"
 
 namespace remotecl::server {
 namespace fs = std::filesystem;
@@ -198,7 +198,7 @@ std::string foreign_option(std::string_view options) {
     if (piece != pieces.end()) found = *piece;
   }
   if (found.empty()) return {};
-  return fmt::format(
+  return format_text(
       "remotecl: the build option \"{}\" is refused: it names files of the server's machine, or code to load there. "
       "Include files with -I FOLDER and #include: the client sends them; take other such options out",
       found.substr(0, 200));
@@ -213,7 +213,7 @@ std::string foreign_include(std::string_view source, const ClientFiles& files) {
     const auto operand = included_by(line);
     const std::string why = operand ? objection(*operand, files) : "";
     if (why.empty()) continue;
-    return fmt::format(
+    return format_text(
         "remotecl: \"{}\" is refused: it {}. Name the file by a path from a folder that -I names, or from the "
         "program's working folder: the client sends it then",
         without_blanks(line).substr(0, 200), why);

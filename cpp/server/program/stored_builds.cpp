@@ -1,7 +1,5 @@
 #include "server/program/stored_builds.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <set>
@@ -12,6 +10,7 @@
 #include "server/program/device_identity.h"
 #include "server/program/foreign_files.h"
 #include "server/program/program_builder.h"
+#include "server/util/format.h"
 #include "server/util/log.h"
 
 namespace remotecl::server {
@@ -134,7 +133,7 @@ std::optional<Digest> StoredBuilds::object_key(const Program& program, const Cli
   std::vector<std::string> paths;
   for (const IncludedSource& source : included) {
     if (source.program->origin() != ProgramOrigin::kSource) return std::nullopt;
-    paths.push_back(fmt::format("{}/{}", kIncludedFolder, source.name));
+    paths.push_back(format_text("{}/{}", kIncludedFolder, source.name));
   }
   std::vector<IncludeFolder> folders;
   std::vector<HeaderFile> headers;
