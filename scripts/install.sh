@@ -5,8 +5,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 options=(--config-settings=build-dir=build-wheel)
-if [[ ${1:-} == demo ]]; then  # without line numbers for stack traces, and with each room as one file
-  options=(--config-settings={build-dir=build-demo,cmake.build-type=Release,cmake.define.REMOTECL_{BENCH=OFF,UNITY=ON}})
+if [[ ${1:-} == demo ]]; then  # what compiles soonest
+  options=(--config-settings={build-dir=build-demo,cmake.build-type=Demo,cmake.define.REMOTECL_{BENCH=OFF,UNITY=ON}})
 fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
