@@ -22,7 +22,7 @@ _CODECS = ("h264", "hevc")
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds it to the parser."""
+    """Adds the subcommand to the parser."""
     bench = commands.add_parser(
         "bench",
         help="measure native driver, raw TCP and remotecl",
@@ -59,7 +59,7 @@ def _add_haocl(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     haocl.add_argument(
         "names", nargs="*", metavar="APPLICATION", help=f"{', '.join(_APPLICATIONS)} (default: all of them)"
     )
-    # What stands before the word haocl holds as well, which other defaults would replace.
+    # SUPPRESS, because a default here would replace an option that is given before the word haocl.
     otherwise = "none starts daemons on loopback: as many as --devices asks for, or two"
     add_servers(haocl, otherwise, default=argparse.SUPPRESS)
     haocl.add_argument(
@@ -170,7 +170,7 @@ def _power_of_two(text: str) -> int:
 
 
 def _words(allowed: Sequence[str]) -> Callable[[str], list[str]]:
-    """What reads several of these words, with commas between them."""
+    """A parser of an option whose value is several of these words, separated by commas."""
 
     def read(text: str) -> list[str]:
         found = text.split(",")
@@ -253,7 +253,7 @@ def _ar(options: argparse.Namespace) -> int:
 
 
 def _require(what: str, names: Sequence[str], known: Sequence[str]) -> None:
-    """PyOpenCL, NumPy, and no other names."""
+    """Raises RemoteCLError unless PyOpenCL and NumPy are installed and all names are known."""
     import_pyopencl()
     if importlib.util.find_spec("numpy") is None:
         raise RemoteCLError(f"NumPy, which {what}s need, is not installed: pip install numpy")

@@ -94,7 +94,7 @@ class Cluster(Stoppable, Generic[ServerT]):
 
     @abstractmethod
     def _launches(self, count: int) -> Sequence[Callable[[], ServerT]]:
-        """Functions that each begin to start one more daemon. Raises ValueError if there are too few places."""
+        """Functions, each of which begins to start one more daemon. Raises ValueError if there are too few places."""
 
     def stop(self) -> None:
         """Stops all daemons. Calling it again does nothing."""

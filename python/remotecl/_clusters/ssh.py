@@ -211,7 +211,7 @@ class _Tunnel:
     """A port of this machine that ssh forwards to a daemon's, over the connection that keeps the daemon alive.
 
     The daemon chooses its port, so the forwarding is requested when the connection exists already, through its control
-    socket. If the user has a master connection, it is that one's, so that no second login is needed.
+    socket. If the user has a master connection, that one forwards the port, so that no second login is needed.
     """
 
     def __init__(self, host: str, ssh_options: Sequence[str]) -> None:

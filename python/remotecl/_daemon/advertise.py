@@ -25,7 +25,7 @@ _ANSWERED_WITHIN_MS = 1300
 _DEVICES_MAX = 8
 _NAME_BYTES_MAX = 63
 _TEXT_BYTES_MAX = 100
-# To the daemon.
+# Signals that are passed on to the daemon.
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -65,11 +65,12 @@ def run(name: str, binary: str, arguments: list[str], environment: Mapping[str, 
         RemoteCLError: it cannot be announced; the daemon has been stopped again.
     """
     discovery.import_zeroconf()  # before anything is started
-    # The daemon must end with this process, even if that is killed: by the end of its stdin, as everywhere.
+    # The daemon must end with this process, even if that is killed. As everywhere, the end of its stdin does that.
     keeps_stdin = "--exit-on-stdin-eof" in arguments
     if not keeps_stdin and "-" in arguments:
         raise RemoteCLError("--token-file - with --advertise takes --exit-on-stdin-eof, too; or name a file")
-    # It stays as long as one that is not announced: it keeps what it has built.
+    # By default a daemon with --exit-on-stdin-eof has no store. This one lives as long as one that is not announced, so
+    # it gets the default store.
     says_store = any(argument.split("=")[0] in ("--store", "--no-store") for argument in arguments)
     store = [] if keeps_stdin or says_store else ["--store", "default"]
     with subprocess.Popen(
@@ -82,8 +83,8 @@ def run(name: str, binary: str, arguments: list[str], environment: Mapping[str, 
         errors="replace",
         start_new_session=True,  # Ctrl-C must reach it only once, through this process
     ) as daemon:
-        # In a thread, because a handler of Python's runs in the main thread, and that may just have begun to read what
-        # the daemon prints. Threads that are made from here on have the mask, too.
+        # In a thread, because Python runs handlers in the main thread, which may be blocked in a read of the daemon's
+        # output. Threads that are made from here on have the mask, too.
         signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
         threading.Thread(target=_pass_signals_on, args=(daemon,), daemon=True).start()
         try:

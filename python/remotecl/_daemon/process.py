@@ -124,7 +124,7 @@ class DaemonProcess:
 
 
 def _write_line(process: subprocess.Popen[str], line: str) -> None:
-    # Past the stream's buffer, which would keep what a process that has ended did not take, and fail when it is closed.
+    # Bypasses the stream's buffer: it would keep bytes that an ended process did not read, and fail when it is closed.
     assert process.stdin is not None
     with suppress(BrokenPipeError):  # why a process has ended is reported elsewhere
         os.write(process.stdin.fileno(), f"{line}\n".encode())

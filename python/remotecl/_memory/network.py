@@ -27,8 +27,7 @@ class Network:
     The server has to be started with ``--kernel-sockets``, and its limits say where kernels may connect to and what
     they may bind (`Server` has ``kernel_connect`` and ``kernel_bind`` for that).
 
-    It is a context manager: at the end of the ``with`` block, an interrupt by Ctrl-C included, `stop` ends the waits of
-    its kernels.
+    It is a context manager: at the end of the ``with`` block, also after Ctrl-C, `stop` ends the waits of its kernels.
 
     Args:
         context: the kernels' context.
@@ -39,7 +38,7 @@ class Network:
             as make 64 MiB for all sockets, but not below 64 KiB and not above 1 MiB.
 
     Raises:
-        ValueError: the device is not one of the context's, or `sockets` or `ring_bytes` cannot be.
+        ValueError: the device is not one of the context's, or `sockets` or `ring_bytes` is out of range.
         RemoteCLError: kernels have no sockets on that device.
         pyopencl.Error: OpenCL refuses for other reasons, for example because there is not as much memory.
 

@@ -12,9 +12,9 @@ from .._display.table import Table
 
 @dataclass(frozen=True)
 class DecisionRate:
-    """Kernels of the automatic device that were placed on one device: so far, and a second since the last look.
+    """How many kernels the automatic device has placed on one device: so far, and per second since the last reading.
 
-    `per_s` is None at the first look.
+    `per_s` is None at the first reading.
     """
 
     server: str
@@ -24,7 +24,7 @@ class DecisionRate:
 
 
 class Decisions:
-    """Looks at the scheduler of this process. Asks no server. One thread at a time."""
+    """Reads the counters of this process's scheduler. Asks no server. One thread at a time."""
 
     def __init__(self) -> None:
         self._before: list[int] = []

@@ -85,7 +85,7 @@ def words(rdma: RdmaStats) -> str:
 
 
 def rdma_table(rows: Iterable[tuple[str, str, RdmaStats | None]]) -> Table:
-    """Of connections between one and another, those where at least one side wants RDMA."""
+    """RDMA of the connections between a server and another end, if at least one side wants it."""
     columns = ("server", "with", "state", "port", ">sent", ">received", ">losses", "reason")
     cells = tuple(
         (

@@ -118,8 +118,8 @@ class TransferStats:
     Attributes:
         saved: the device held the newest version already, so nothing was transferred.
         from_host: sent from this process.
-        found: of that, and of writes, what did not travel because the server had it already (``REMOTECL_UPLOADS``);
-            counted in chunks.
+        found: the part of that, and of writes, that was not sent because the server had it already
+            (``REMOTECL_UPLOADS``); its ranges are chunks.
         between_servers: sent from one server to another, without passing this process.
         within_server: sent between two devices of one server.
         through_client: fetched from one server and sent to another, because the two have no link.

@@ -65,7 +65,7 @@ class SessionStatus:
         memory: bytes of its buffers and images on each device of the server.
         traffic: seen from the server.
         rdma: whether its bulk data goes by RDMA, likewise; None if the server does not say so.
-        weight: of its user next to others who use a device, as the server's limits say; None if it does not say so.
+        weight: its user's share where several use a device, as the server's limits say; None if it does not say so.
         placed: kernels that its automatic device has placed on each device of the server.
 
     Example::
@@ -284,7 +284,7 @@ class Asker:
 
 
 def server_status(address: str, entry: dict[str, Any]) -> ServerStatus:
-    """From what the library says in JSON."""
+    """The status from the library's JSON."""
     return ServerStatus(
         address=address,
         clients=Traffic._from_json(entry["clients"]),
@@ -328,7 +328,7 @@ def bulk_rdma_table(servers: list[ServerStatus]) -> Table:
 
 
 def device_table(title: str, servers: list[ServerStatus], rates: Sequence[Sequence[float]] | None = None) -> Table:
-    """Every device of the servers. `rates`: of placed kernels, by server and device; else it says their numbers."""
+    """Every device of the servers. `rates`: placed kernels per second, by server and device; without it, totals."""
     placed = ">placed" if rates is None else ">placed/s"
     columns = ("server", "device", ">busy", ">queued", placed, ">memory", ">of")
     rows = tuple(

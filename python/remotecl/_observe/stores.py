@@ -34,7 +34,7 @@ class StoreStatus:
 
 
 def store_table(servers: Iterable[tuple[str, dict[str, StoreStatus]]]) -> Table:
-    """What servers, by their addresses, keep."""
+    """What servers keep; each is given with its address."""
     columns = ("server", "kept", ">entries", ">size", ">hits", ">misses", ">found", ">failures")
     rows = tuple(
         (

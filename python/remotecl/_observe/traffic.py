@@ -44,7 +44,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Compressed:
-    """What was compressed on its way (``REMOTECL_COMPRESSION``); what traveled as it is does not count.
+    """What was compressed on its way (``REMOTECL_COMPRESSION``); what travelled as it is does not count.
 
     Attributes:
         before: bytes before compression.

@@ -20,7 +20,7 @@ class KernelPart:
         device: the device's name.
         share: of the kernel's range, from 0 to 1.
         transfer: seconds to bring its data there.
-        bytes: that were to be brought.
+        bytes: how many were to be brought.
         runs: seconds that it was expected to run.
 
     Example::
@@ -50,7 +50,7 @@ class Explanation:
         expected: seconds until the kernel would end, as was expected when it was placed.
         waits: of these, seconds for earlier tasks.
         transfer: seconds to bring its data there.
-        bytes: that were to be brought.
+        bytes: how many were to be brought.
         runs: seconds that the kernel itself was expected to run.
         measured: whether the device had run it before; else ``runs`` is a prediction.
         runner_up: server and name of the second best device that the policy has compared; None if it compares none.

@@ -22,8 +22,8 @@ class PolicyTask:
 
     Attributes:
         kernel: its name.
-        work_items: of its range.
-        bytes: of all buffers that it uses.
+        work_items: how many its range has.
+        bytes: the size of all buffers that it uses.
         now: the moment of the question.
         ready: when the commands that it waits for are expected to end.
 
@@ -54,9 +54,9 @@ class Candidate:
         runs: seconds that the kernel runs.
         measured: whether the device has run it before; else ``runs`` is a prediction.
         finish: when the kernel ends.
-        joules: that it needs.
-        price: that it costs.
-        missing: bytes that the device lacks.
+        joules: the energy that it needs.
+        price: what it costs.
+        missing: how many bytes the device lacks.
         queued: this process's kernels that have not ended there.
 
     Example::

@@ -72,9 +72,9 @@ def split(
             index, and a `Slice` or only its `item_bytes`. A buffer without one is read as a whole. Without any, they
             are those that the kernel's source proves for this launch: each index of a buffer that the kernel writes is
             ``get_global_id(dimension) * size + position`` with a position from 0 to size - 1, and the kernel uses
-            nothing that would differ in pieces (docs/scheduling.md has the list). Of a binary nothing is known, and
-            PyOpenCL's cache makes programs of binaries: build yours with ``cache_dir=False``.
-        dimension: that is divided.
+            nothing that would differ in pieces (docs/scheduling.md has the list). Nothing is known about a binary, and
+            PyOpenCL's cache makes programs of binaries, so build yours with ``cache_dir=False``.
+        dimension: the one that is divided.
         global_offset: as for any kernel.
         wait_for: events that must end first. The call may wait for them, too.
 
@@ -141,7 +141,7 @@ def set_slices(kernel: pyopencl.Kernel, slices: Mapping[int, Slice | int], dimen
     Args:
         kernel: of a context on remotecl's platform.
         slices: as for `split`; empty: takes the declaration back.
-        dimension: that may be divided.
+        dimension: the one that may be divided.
 
     Raises:
         ValueError: there is no such dimension, or a slice is impossible or names an argument that `kernel` does not
@@ -189,7 +189,7 @@ def _check_slices(cl: Any, code: int, kernel: pyopencl.Kernel, dimensions: int, 
 
 
 def _interruptible(call: Callable[[], _Result]) -> _Result:
-    """Calls on another thread, so that signal handlers run meanwhile.
+    """Makes the call on another thread, so that signal handlers run meanwhile.
 
     After an interrupt the call goes on. The program's end waits for it: a thread that comes back from C when Python has
     ended would end the process with an error.

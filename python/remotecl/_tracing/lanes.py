@@ -20,7 +20,7 @@ class LaneSummary:
         records: how many.
         failed: how many of them ended with an error.
         busy: seconds in which at least one was running.
-        bytes: that they transferred.
+        bytes: how many they transferred.
 
     Example::
 

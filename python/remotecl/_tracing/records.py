@@ -52,9 +52,9 @@ class TraceRecord:
         in_order: whether later commands of that queue wait for it.
         status: 0 if it succeeded, a negative OpenCL error, or positive while it has not ended.
         error: the error's name, ``"pending"``, or nothing.
-        bytes: that it transferred or wrote; None for kernels and similar commands.
-        wire_bytes: that crossed the network in their place, where compression or bytes that the server had already made
-            them less; else None. Between servers it is not known.
+        bytes: how many it transferred or wrote; None for kernels and similar commands.
+        wire_bytes: how many crossed the network in their place, where compression or bytes that the server had
+            already made them fewer; else None. Between servers it is not known.
         buffers: handles (``int_ptr``) of the memory objects that it used.
         depends_on: ids of the records that it waited for: those of its wait list, and the transfers of its data.
         source: where bytes came from, and `destination` where they went: ``"client"`` or a device's label; None if it

@@ -1,4 +1,4 @@
-"""A link that is far and slow: a process that passes on what comes, later, and so many bits a second.
+"""A link that is far and slow: a process that passes bytes on after a delay, and with a limited rate.
 
 It is a process of its own because PyOpenCL does not let other Python threads run while it waits.
 """
@@ -18,9 +18,9 @@ import time
 from collections.abc import Sequence
 
 _PIECE = 1 << 16
-# Where some packets are late, a piece is one.
+# If some packets are late, a piece is one packet.
 _PACKET = 1448
-# Bytes that are on their way in one direction, in pieces.
+# The most pieces that are in flight in one direction.
 _PIECES_MAX = 64
 _CLONE_NEWNET = 0x40000000
 
@@ -68,7 +68,7 @@ class Link:
 
 
 class _Way:
-    """What both directions of all connections have in common."""
+    """The properties that both directions of all connections share."""
 
     def __init__(self, delay_s: float, bytes_per_s: float, late_part: float) -> None:
         self.delay_s = delay_s
@@ -78,7 +78,7 @@ class _Way:
         self._random = random.Random(0)
 
     def further_s(self) -> float:
-        """How much later one more packet comes."""
+        """The further delay of the next packet."""
         return self.delay_s if self._random.random() < self._late_part else 0.0
 
 

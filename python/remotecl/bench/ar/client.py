@@ -41,11 +41,11 @@ from .pipelines import (
 from .stages import Shape
 from .viewer import pose
 
-# Frames that are checked, before any is measured.
+# Frames that are checked before any is measured.
 CHECKED_FRAMES = 8
 _SETTLING_FRAMES = 3
 _FRAMES_ALONE = 8
-# As few frames as say something.
+# The fewest frames that give a meaningful figure.
 _FRAMES_MIN = 6
 
 
@@ -79,7 +79,7 @@ class Task:
     images: str
 
     def as_json(self) -> str:
-        """For the process."""
+        """The text that the client's process reads."""
         return json.dumps(asdict(self))
 
 
@@ -87,7 +87,7 @@ def processor_s(pid: int) -> float:
     """Seconds that a process and its children have run; 0 if it has ended."""
     total = 0.0
     with contextlib.suppress(OSError):
-        # What clock_getcpuclockid() gives for a process: Python has no name for it.
+        # Python lacks clock_getcpuclockid(); this is the id that it returns for a process.
         total = time.clock_gettime((~pid << 3) | 2)
         for thread in Path(f"/proc/{pid}/task").iterdir():
             total += sum(processor_s(int(child)) for child in (thread / "children").read_text().split())
@@ -97,7 +97,7 @@ def processor_s(pid: int) -> float:
 def energy_j() -> float | None:
     """Joules that this machine's processors have used since some time; None if it does not tell."""
     try:
-        # Packages have one number in their names, and what is in them has two.
+        # Names of packages have one number. Parts, whose energy their package includes, have two numbers.
         counters = [path.read_text() for path in Path("/sys/class/powercap").glob("intel-rapl:?/energy_uj")]
     except OSError:
         return None
@@ -105,7 +105,7 @@ def energy_j() -> float | None:
 
 
 def make(task: Task) -> Pipeline:
-    """The configuration's pipeline."""
+    """Makes the configuration's pipeline."""
     shape, name = Shape(task.patch, task.pixels), task.configuration
     connection = connect(*task.addresses) if task.addresses else None
     client = None if name == COMPLETE else Client(native_processor(), shape, Path(task.file), task.in_flight)
@@ -123,7 +123,7 @@ def make(task: Task) -> Pipeline:
 
 
 def native_processor() -> cl.Device:
-    """A processor of this machine."""
+    """A native CPU device of this machine."""
     for platform in cl.get_platforms():
         if platform.name != "remotecl":
             for device in platform.get_devices():
@@ -134,7 +134,7 @@ def native_processor() -> cl.Device:
 
 @dataclass
 class _Counts:
-    """What has been used until a moment."""
+    """What has been used so far."""
 
     processor_s: float
     servers_s: float
@@ -155,7 +155,7 @@ def _counts(task: Task, pipeline: Pipeline) -> _Counts:
 
 
 class _Player:
-    """Frames one after the other, so many on their way."""
+    """Plays frames, several of which may be in flight."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
@@ -164,26 +164,26 @@ class _Player:
         self.latencies: list[float] = []
 
     def begin(self) -> None:
-        """The pose is that of this moment."""
+        """Starts the next frame, with the pose of this moment."""
         self._begun.append(time.perf_counter())
         self._pipeline.begin(pose(self._number))
         self._number += 1
 
     def end(self) -> Any:  # noqa: ANN401  an array
-        """The oldest frame's image."""
+        """Waits for the oldest frame and returns its image."""
         image = self._pipeline.end()
         self.latencies.append(time.perf_counter() - self._begun.popleft())
         return image
 
     def alone(self, frames: int) -> list[float]:
-        """Latencies of frames each of which begins when the one before has ended."""
+        """The latencies of so many frames, each of which begins when the one before has ended."""
         for _ in range(frames):
             self.begin()
             self.end()
         return self.latencies[-frames:]
 
     def play(self, in_flight: int, seconds: float) -> tuple[list[float], float]:
-        """Latencies of frames that have ended in that time, and the time; begins and ends with some on their way."""
+        """The latencies of frames that end in that time, and the time; some may be in flight before and after."""
         start, first = time.perf_counter(), len(self.latencies)
         while True:
             while len(self._begun) < in_flight:
@@ -194,13 +194,13 @@ class _Player:
                 return self.latencies[first:], passed
 
     def drain(self) -> None:
-        """Ends all."""
+        """Ends all frames that are in flight."""
         while self._begun:
             self.end()
 
 
 def measure(task: Task) -> dict[str, Any]:
-    """Runs the configuration."""
+    """Runs the configuration and returns what it has measured."""
     pipeline = make(task)
     try:
         player = _Player(pipeline)
@@ -232,7 +232,7 @@ def measure(task: Task) -> dict[str, Any]:
 
 
 def main() -> None:
-    """The process."""
+    """The main function of the process."""
     try:
         print(json.dumps(measure(Task(**json.loads(sys.stdin.readline())))))
     except RemoteCLError as error:

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-# Patches of an atlas, from left to right and from top to bottom: the axis along which it looks, and from which side.
+# The patches of an atlas, from left to right and from top to bottom: the axis along which each looks, and its side.
 PATCHES = ((0, 1), (0, -1), (1, 1), (1, -1), (2, 1), (2, -1))
 ATLAS_COLUMNS, ATLAS_ROWS = 3, 2
-# Luma of depth: the cube from -1 to 1 has so many steps, of which the lowest has this number.
+# Luma of depth: the cube from -1 to 1 has DEPTH_STEPS steps, and the lowest one has the value DEPTH_LOW.
 DEPTH_LOW, DEPTH_STEPS = 16, 223
 OCCUPIED, UNOCCUPIED = 240, 16
-# Occupied is what has at least this much of U.
+# A pixel is occupied if its U is at least this.
 OCCUPANCY_LIMIT = 128
 # Points of a 2x2 block.
 BLOCK = 4
@@ -46,7 +46,7 @@ class Points:
 
 
 def picture_size(patch: int) -> tuple[int, int]:
-    """Width and height of a picture whose patches have so many rows."""
+    """Width and height of a picture whose patches have `patch` rows."""
     return ATLAS_COLUMNS * patch, 2 * ATLAS_ROWS * patch
 
 
@@ -81,7 +81,7 @@ class Figure:
         phase = 2 * np.pi * frame / self.frames
         swing = 0.7 * np.sin(phase)
         bob = 0.02 * np.cos(2 * phase)
-        parts = [  # where it hangs, how far below that its middle is, its radii, how far it swings
+        parts = [  # joint, distance of the centre below it, radii, angle of the swing
             ((0.0, 0.66 + bob, 0.0), 0.0, (0.24, 0.24, 0.24), 0.0),  # head
             ((0.0, 0.15 + bob, 0.0), 0.0, (0.38, 0.40, 0.30), 0.0),  # chest
             ((0.0, -0.18 + bob, 0.0), 0.0, (0.34, 0.22, 0.28), 0.0),  # hip
@@ -193,7 +193,7 @@ def _rotation(axis: int, angle: float) -> NDArray[np.float64]:
 
 
 def _continued(values: NDArray[np.float64], is_known: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Fills what is not known by means of ever larger surroundings; values [n, n, channels], n a power of two."""
+    """Fills unknown values with means of ever larger surroundings; values [n, n, channels], n a power of two."""
     size = len(values)
     if size == 1 or is_known.all() or not is_known.any():
         return values

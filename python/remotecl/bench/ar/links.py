@@ -25,7 +25,7 @@ _LINK_QUEUE_BYTES = 1_000_000
 
 @dataclass(frozen=True)
 class LinkKind:
-    """How far and how fast.
+    """The delay and the rate of a link.
 
     Attributes:
         name: short.
@@ -93,11 +93,11 @@ class Servers:
         self.close()
 
     def close(self) -> None:
-        """Ends the servers, and takes the link away."""
+        """Ends the servers, and removes the link."""
         self._stack.close()
 
     def _relay(self, kind: LinkKind, why: str) -> None:
-        """The limits of relays alone; the servers reach each other through them, too."""
+        """Makes a link of relays with limits of their own; the servers reach each other through them, too."""
         self.how = f"a relay's own limits ({why})"
         self.addresses = []
         for _ in range(SERVERS):
@@ -106,7 +106,7 @@ class Servers:
             self.addresses.append(self._stack.enter_context(link).address)
 
     def _namespaces(self, kind: LinkKind) -> None:
-        """The client, a relay that delays, and servers with a network among themselves.
+        """Makes namespaces: for the client, for a relay that delays, and for servers with a network among themselves.
 
         The relay listens at the servers' addresses in one namespace and connects to them in another one, so that the
         servers reach each other at the addresses that the client uses.

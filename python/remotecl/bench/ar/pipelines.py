@@ -22,10 +22,10 @@ from .video import Decoder
 LOCAL, REMOTE_SORT, TWO_SERVERS, TWO_SERVERS_CONTENT, ONE_SERVER, COMPLETE = CONFIGURATIONS = (
     "local", "remote-sort", "two-servers", "two-servers-content", "one-server", "complete",
 )  # fmt: skip
-# The most bytes of a picture's packet.
+# The largest packet of a picture.
 _PACKET_BYTES = 1 << 20
 _FLAGS = cl.mem_flags.READ_WRITE
-# More points than the frame before had are expected, in parts of these.
+# A frame is expected to have up to so many times the points of the frame before.
 _RESERVE = 1.05
 
 Image = NDArray[np.uint16]
@@ -33,11 +33,11 @@ Pose = NDArray[np.float32]
 
 
 class Pipeline(ABC):
-    """Frames on their way: `begin` starts one, `end` waits for the oldest one and gives its image.
+    """Frames in flight: `begin` starts one, `end` waits for the oldest one and returns its image.
 
     Attributes:
-        device: that sorts the points.
-        decoder: of the client, if it has one.
+        device: the one that sorts the points.
+        decoder: the client's, if it has one.
     """
 
     device: cl.Device
@@ -45,11 +45,11 @@ class Pipeline(ABC):
 
     @abstractmethod
     def begin(self, pose: Pose) -> None:
-        """Starts a frame, whose viewer is there."""
+        """Starts a frame that the viewer sees from `pose`."""
 
     @abstractmethod
     def end(self) -> Image:
-        """The image of the oldest frame that has been started, until its slot begins anew."""
+        """Waits for the oldest frame and returns its image, which is valid until its slot is used again."""
 
     def close(self) -> None:
         """Ends the client's decoder."""
@@ -58,7 +58,7 @@ class Pipeline(ABC):
 
 
 class _Slot:
-    """The buffers of one frame, and what must stay until it has ended."""
+    """The buffers of one frame, and what must stay alive until it has ended."""
 
     def __init__(self, context: cl.Context, shape: Shape) -> None:
         self.picture, self.points, self.content, self.pose, self.order, self.packed = (
@@ -75,13 +75,13 @@ class _Slot:
         self.image_host = np.empty((shape.pixels, shape.pixels), np.uint16)
 
     def write(self, queue: cl.CommandQueue, buffer: cl.Buffer, array: NDArray[np.generic]) -> cl.Event:
-        """Enqueues it, and keeps the array."""
+        """Enqueues the write, and keeps the array alive."""
         event = cl.enqueue_copy(queue, buffer, array, is_blocking=False)
         self.kept.append(event)
         return event
 
     def wait(self) -> None:
-        """Until what comes to the client last is there."""
+        """Waits until the last bytes of the frame have reached the client."""
         assert self.done is not None
         self.done.wait()
 
@@ -103,14 +103,14 @@ class Client:
             slot.launches[Draw] = draw.prepare(slot.points, slot.order, slot.pose, slot.packed)
 
     def decode(self, slot: _Slot, pose: Pose) -> None:
-        """The next picture's points."""
+        """Decodes the next picture, and reconstructs its points."""
         slot.kept = []
         slot.write(self.queue, slot.pose, pose)
         slot.write(self.queue, slot.picture, np.frombuffer(self.decoder.picture(), np.uint8))
         enqueue(self.queue, slot.launches[Reconstruct])
 
     def draw(self, slot: _Slot) -> Image:
-        """The points in their order."""
+        """Draws the points in their order."""
         enqueue(self.queue, slot.launches[Draw])
         cl.enqueue_copy(self.queue, slot.image_host, slot.packed)
         return slot.image_host
@@ -231,7 +231,7 @@ class Remote:
             self.slots.append(slot)
 
     def begin(self, slot: _Slot, pose: Pose) -> None:
-        """All of a frame, up to its points' order or its image."""
+        """Enqueues all of a frame, up to the order of its points or its image."""
         slot.kept = []
         slot.write(self.queue, slot.pose, pose)
         packet = enqueue(self._streams, slot.launches[_Read])
@@ -255,7 +255,7 @@ class RemoteOrder(Pipeline):
         self.device = remote.queue.device
         self._free = deque(zip(client.slots, remote.slots, strict=True))
         self._begun = deque[tuple[_Slot, _Slot]]()
-        # Entries of an order that are fetched before it is known how many there are.
+        # How many entries of an order are fetched before their number is known.
         self._expected = 1 + client.shape.capacity
 
     def begin(self, pose: Pose) -> None:
@@ -333,5 +333,5 @@ def _custom(server: str, name: str) -> cl.Device:
 
 
 def ordered(names: Sequence[str]) -> list[str]:
-    """Without repetitions, in the order of `CONFIGURATIONS`."""
+    """The names without repetitions, in the order of `CONFIGURATIONS`."""
     return [name for name in CONFIGURATIONS if name in names]

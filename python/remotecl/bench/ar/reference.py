@@ -42,5 +42,5 @@ def unpacked(packed: NDArray[np.uint16]) -> NDArray[np.uint8]:
 
 
 def different_part(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> float:
-    """How many pixels of two images differ by more than rounding, from 0 to 1."""
+    """The share of pixels that differ between two images by more than rounding, from 0 to 1."""
     return float((np.abs(one.astype(int) - other).max(-1) > 16).mean())

@@ -59,7 +59,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Target:
-    """What is wanted of the complete configuration over a link, and what it reaches: how many times.
+    """What the complete configuration should reach over a link, and what it does reach, as factors.
 
     Attributes:
         name: ``"faster than local"``, for example.
@@ -98,7 +98,7 @@ class Report:
 
     @property
     def right(self) -> bool:
-        """Whether all pictures are."""
+        """Whether all pictures are right."""
         return not any(row.problem for row in self.rows)
 
     def heading(self) -> str:
@@ -137,14 +137,14 @@ class Report:
         )
 
     def of(self, link: str) -> list[Measurement]:
-        """A link's rows."""
+        """The rows of a link."""
         return [row for row in self.rows if row.link == link]
 
     def _row(self, link: str, configuration: str) -> Measurement | None:
         return next((row for row in self.of(link) if row.configuration == configuration), None)
 
     def targets(self, link: str) -> list[Target]:
-        """Those whose rows there are."""
+        """The targets of a link, as far as it has the rows that they compare."""
         local, sort, complete = (self._row(link, name) for name in (LOCAL, REMOTE_SORT, COMPLETE))
         if complete is None:
             return []
@@ -164,7 +164,7 @@ class Report:
         return found
 
     def write(self, file: str) -> None:
-        """Everything, as JSON. What is said of the machine has the names of `remotecl bench --json`."""
+        """Everything, as JSON. The keys about the machine are those of `remotecl bench --json`."""
         content: dict[str, Any] = {
             "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
             "cpu": cpu_model(),

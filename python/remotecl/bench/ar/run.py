@@ -26,9 +26,9 @@ from .stages import Shape
 from .throttle import throttled
 
 LOOPBACK = "loopback"
-# How many pixels may differ from NumPy's, which rounds the places of squares in another order.
+# The share of pixels that may differ from NumPy's image, because NumPy rounds the places of squares in another order.
 _DIFFERENT_PART = 0.01
-# Of the video, for each pixel of a picture.
+# The bit rate of the video, for each pixel of a picture.
 _BITS_PER_PIXEL = 0.6
 
 
@@ -100,7 +100,7 @@ def main(
 def _measured(
     report: Report, task: Task, link: str, servers: Servers, expected: cloud.Bytes, group: str
 ) -> Measurement:
-    """One row; what is local is the same over all links."""
+    """Measures one row; the local configuration is measured once, because links do not matter to it."""
     if task.configuration == LOCAL:
         known = next((row for row in report.rows if row.configuration == LOCAL), None)
         if known is not None:
@@ -117,13 +117,13 @@ def _measured(
 
 
 def _run(task: Task, inside: Sequence[str], group: str) -> dict[str, Any]:
-    """A client in a process of its own, on one core, which is throttled before it measures."""
-    # Pinned before any thread is there.
+    """Runs a client in a process of its own, on one core; the process is throttled before it measures."""
+    # The process is pinned before it has any other thread.
     core = min(os.sched_getaffinity(0))
     program = f"import os; os.sched_setaffinity(0, [{core}]); from {__package__}.client import main; main()"
     environment = {name: word for name, word in original_environment().items() if name != "REMOTECL_SERVERS"}
     environment |= {"POCL_MAX_PTHREAD_COUNT": "1", "OPENBLAS_NUM_THREADS": "1", "REMOTECL_SHARED_MEMORY": "off"}
-    # A loop would be found again; a video has no frame twice.
+    # The server would recognise frames of the loop that it has seen before; a real video repeats none.
     environment["REMOTECL_UPLOADS"] = "off"
     with subprocess.Popen(
         [*inside, sys.executable, "-c", program],
@@ -150,7 +150,7 @@ def _run(task: Task, inside: Sequence[str], group: str) -> dict[str, Any]:
 
 
 def _expected(file: Path, shape: Shape) -> tuple[int, cloud.Bytes]:
-    """Points and image of the frame that is checked, by NumPy."""
+    """Number of points and image of the frame that is checked, by NumPy."""
     decoder = video.Decoder(file, cloud.picture_bytes(shape.patch))
     try:
         for _ in range(CHECKED_FRAMES):

@@ -24,7 +24,7 @@ _BLOCKS = 4
 _SCAN_ITEMS = 64
 _DIGITS = 256
 _SQUARE_BYTES = 12
-# How large a point is, in parts of the image at distance 1.
+# The size of a point at distance 1, as a part of the image.
 _POINT_SIZE = 0.045
 _RGB565_BYTES = 2
 _FLAGS = cl.mem_flags.READ_WRITE
@@ -44,27 +44,27 @@ class Shape:
 
     @property
     def capacity(self) -> int:
-        """The most points of a frame."""
+        """The most points that a frame can have."""
         return cloud.capacity(self.patch)
 
     @property
     def points_bytes(self) -> int:
-        """Of a buffer of points: float4 of position, and colour in the bits of the last one."""
+        """Size of a buffer of points: a float4 each, a position and a colour in the bits of the last number."""
         return self.capacity * POINT_BYTES
 
     @property
     def order_bytes(self) -> int:
-        """Of a buffer of uints: the number of points, and their indices."""
+        """Size of a buffer of uints: the number of points, and their indices."""
         return 4 * (1 + self.capacity)
 
     @property
     def image_bytes(self) -> int:
-        """Of a drawn image: five, six and five bits of red, green and blue."""
+        """Size of a drawn image: five, six and five bits of red, green and blue."""
         return self.pixels * self.pixels * _RGB565_BYTES
 
     @property
     def pose_bytes(self) -> int:
-        """Of a pose."""
+        """Size of a pose."""
         return 4 * POSE_FLOATS
 
 
@@ -79,7 +79,7 @@ class Launch:
 
 
 def enqueue(queue: cl.CommandQueue, launches: Sequence[Launch], wait_for: Sequence[cl.Event] = ()) -> cl.Event:
-    """All of them, one after the other; the first one waits for the events. Returns the last one's event."""
+    """Enqueues the launches one after the other; the first one waits for the events. Returns the last one's event."""
     for launch in launches:
         event = cl.enqueue_nd_range_kernel(queue, launch.kernel, (launch.items,), (launch.group,), wait_for=wait_for)
         wait_for = ()
@@ -100,7 +100,7 @@ class Stage:
     def __init__(self, context: cl.Context, device: cl.Device, shape: Shape) -> None:
         self.context, self.shape = context, shape
         self._is_cpu = bool(device.type & cl.device_type.CPU)
-        # A CPU has few cores, and each does one work-item of a chunk; others take them in groups.
+        # A CPU has few cores, and each runs one work-item of a chunk; other devices run them in groups.
         self._group = 1 if self._is_cpu else 32
         source = "\n".join((Path(__file__).parent / name).read_text() for name in self.SOURCES)
         width, height = cloud.picture_size(shape.patch)
@@ -127,12 +127,12 @@ class Stage:
 
 
 class Reconstruct(Stage):
-    """From a picture to points."""
+    """Makes points of a picture."""
 
     SOURCES = ("reconstruct.cl", "scan.cl")
 
     def prepare(self, picture: cl.Buffer, points: cl.Buffer, content: cl.Buffer) -> list[Launch]:
-        """The launches.
+        """Prepares the launches.
 
         Args:
             picture: NV12.
@@ -149,12 +149,12 @@ class Reconstruct(Stage):
 
 
 class Sort(Stage):
-    """The order of points, the farthest from the viewer first."""
+    """Sorts points, the farthest from the viewer first."""
 
     SOURCES = ("sort.cl", "scan.cl")
 
     def prepare(self, points: cl.Buffer, content: cl.Buffer, pose: cl.Buffer, order: cl.Buffer) -> list[Launch]:
-        """The launches; `order` gets the number of points, and their indices."""
+        """Prepares the launches; `order` gets the number of points, and their indices."""
         chunks = 32 if self._is_cpu else 1024
         keys, values, other_keys, other_values = (self.buffer(4 * self.shape.capacity) for _ in range(4))
         table = self.buffer(4 * _DIGITS * chunks)
@@ -184,12 +184,12 @@ class Sort(Stage):
 
 
 class Draw(Stage):
-    """From points and their order to an image."""
+    """Draws an image of points in their order."""
 
     SOURCES = ("draw.cl",)
 
     def prepare(self, points: cl.Buffer, order: cl.Buffer, pose: cl.Buffer, packed: cl.Buffer) -> list[Launch]:
-        """The launches; `packed` gets `Shape.image_bytes`."""
+        """Prepares the launches; `packed` gets `Shape.image_bytes`."""
         squares = self.buffer(_SQUARE_BYTES * self.shape.capacity)
         image = self.buffer(4 * self.shape.pixels * self.shape.pixels)
         bands = min(16, self.shape.pixels) if self._is_cpu else self.shape.pixels

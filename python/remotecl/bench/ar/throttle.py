@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _GROUPS = Path("/sys/fs/cgroup")
-# Within each period the processes run so long: the shortest quota that Linux takes.
+# How long the processes run in each period; this is the shortest quota that Linux takes.
 _QUOTA_US = 1000
 # Linux's longest period is 1 s.
 PART_MIN = _QUOTA_US / 1e6
@@ -16,10 +16,10 @@ PART_MIN = _QUOTA_US / 1e6
 
 @contextmanager
 def throttled(part: float) -> Iterator[tuple[str, str]]:
-    """Gives a group's folder, empty if there is none, and what is done, in words.
+    """Makes a group; gives its folder, empty if there is none, and what it does, in words.
 
     Args:
-        part: of a core, from `PART_MIN` on; 1 does nothing.
+        part: how much of a core, from `PART_MIN` on; 1 does nothing.
     """
     if part >= 1:
         yield "", "one core"

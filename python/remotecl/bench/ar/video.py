@@ -17,7 +17,7 @@ from ...errors import RemoteCLError
 
 CODECS = ("h264", "hevc")
 RATE = 30
-# Of a codec, the first that this ffmpeg has; no encoder may delay or reorder pictures.
+# For each codec, the first encoder that this ffmpeg has is used. No encoder may delay or reorder pictures.
 _ENCODERS = {
     "h264": {"libx264": ("-preset", "veryfast", "-tune", "zerolatency"), "libopenh264": (), "h264_nvenc": ("-bf", "0")},
     "hevc": {"libx265": ("-preset", "veryfast", "-tune", "zerolatency"), "hevc_nvenc": ("-bf", "0")},
@@ -28,10 +28,10 @@ _START = b"\x00\x00\x00\x01"
 
 
 def ffmpeg_path() -> str:
-    """The command.
+    """The path of the command ffmpeg.
 
     Raises:
-        RemoteCLError: there is none.
+        RemoteCLError: it is not installed.
     """
     found = shutil.which("ffmpeg")
     if found is None:
@@ -64,7 +64,7 @@ def encode(
     raw = ("-f", "rawvideo", "-pix_fmt", "nv12", "-video_size", f"{size[0]}x{size[1]}", "-framerate", str(RATE))
     to_file = ("-c:v", encoder, *options, "-pix_fmt", "yuv420p", "-g", "100000", "-b:v", str(bitrate), str(file))
     _run([*raw, "-i", "pipe:0", *to_file], b"".join(picture.tobytes() for picture in pictures))
-    # Of a file, ffmpeg can play a loop; of a raw stream, it can mark where pictures begin.
+    # ffmpeg can play a file in a loop, and mark where pictures begin in a raw stream.
     filters = f"{codec}_mp4toannexb,{codec}_metadata=aud=insert"
     marked = ("-c", "copy", "-bsf:v", filters, "-f", codec, "pipe:1")
     stream = _run(["-i", str(file), *marked])
@@ -100,7 +100,7 @@ def _encoder(codec: str) -> tuple[str, tuple[str, ...]]:
 
 
 class Decoder:
-    """Pictures of a video, in a loop, decoded by one thread of a process of its own.
+    """Decodes the pictures of a video, in a loop, with one thread in a process of its own.
 
     The process works ahead by what a pipe holds, 64 KiB, which is less than a picture of usual size.
 
@@ -116,7 +116,7 @@ class Decoder:
         self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
 
     def picture(self) -> bytes:
-        """The next one.
+        """The next picture.
 
         Raises:
             RemoteCLError: ffmpeg has ended.
@@ -129,18 +129,18 @@ class Decoder:
 
     @property
     def pid(self) -> int:
-        """The process."""
+        """The id of its process."""
         return self._process.pid
 
     @property
     def processor_s(self) -> float:
         """Seconds that its threads have run."""
-        # What clock_getcpuclockid() gives for a process: Python has no name for it.
+        # Python lacks clock_getcpuclockid(); this is the id that it returns for a process.
         return time.clock_gettime((~self._process.pid << 3) | 2)
 
     def close(self) -> None:
-        """Ends it."""
-        # Without a word of its output, which nobody takes any more.
+        """Ends the process."""
+        # Its remaining output is discarded.
         self._process.kill()
         self._process.wait()
         if self._process.stdout:

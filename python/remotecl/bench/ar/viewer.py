@@ -12,7 +12,7 @@ _FRAMES_OF_A_ROUND = 120
 
 
 def pose(frame: int) -> NDArray[np.float32]:
-    """What a viewer who walks around the origin sees from: float32 [`POSE_FLOATS`]."""
+    """The pose of a viewer who walks around the origin: float32 [`POSE_FLOATS`]."""
     angle = 2 * np.pi * frame / _FRAMES_OF_A_ROUND
     eye = np.array([_DISTANCE * np.sin(angle), _HEIGHT + 0.3 * np.sin(3 * angle), _DISTANCE * np.cos(angle)])
     back = eye / np.linalg.norm(eye)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .architectures import Architecture
 
-# Of the digits.
+# One of so many digits is for testing.
 _TEST_SHARE = 5
 
 
@@ -21,13 +21,13 @@ class Images:
     labels: NDArray[np.int32]
 
     def batch(self, number: int, size: int) -> Images:
-        """So many of them, with another beginning for each number, and from the first one again after the last."""
+        """Batch `number` of `size` images; after the last image comes the first one again."""
         chosen = np.arange(number * size, (number + 1) * size) % len(self.labels)
         return Images(self.images[chosen], self.labels[chosen])
 
 
 def digits(seed: int = 0) -> tuple[Images, Images]:
-    """1,797 handwritten digits of 8 x 8 pixels, mixed: four fifths to learn from, and the others to test with."""
+    """1,797 handwritten digits of 8 x 8 pixels, shuffled: four fifths to learn from, the rest to test with."""
     from sklearn.datasets import load_digits
 
     found = load_digits()

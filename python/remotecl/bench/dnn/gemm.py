@@ -15,17 +15,17 @@ _CPU = (_FOLDER / "gemm_cpu.cl", "multiply")
 _SUM = (_FOLDER / "gemm_sum.cl", "sum_parts")
 
 _GPU_GROUP = 16
-# Work-groups that keep a GPU busy, and how much of the inner dimension is worth a group of its own there.
+# How many work-groups keep a GPU busy, and how much of the inner dimension is worth a work-group of its own there.
 _GPU_GROUPS = 512
 _GPU_DEPTH_MIN = 256
-# The rows and columns of a CPU's work-item, as in gemm_cpu.cl, and the inner dimension that its cache can take.
+# The rows and columns of a work-item on a CPU, as in gemm_cpu.cl, and the longest inner dimension that fits its cache.
 _CPU_TILES = {False: (8, 32), True: (4, 4)}
 _CPU_DEPTH_MAX = 4096
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """A matrix in a buffer, from an offset, with a distance between its rows."""
+    """A matrix in a buffer, with an offset, and a stride from row to row."""
 
     buffer: cl.Buffer
     stride: int
@@ -58,10 +58,10 @@ class Gemm:
             b: B, or its transpose with `transpose_b`.
             product: where the result goes.
             size: rows of A, columns of B, and columns of A.
-            transpose_a: what is in `a`.
-            transpose_b: what is in `b`.
+            transpose_a: whether `a` holds the transpose of A.
+            transpose_b: whether `b` holds the transpose of B.
             add: whether the result is added to what is there.
-            lane: which computes.
+            lane: the one that computes.
         """
         rows, columns, depth = size
         tile = self._tile(rows, columns, transpose_b)

@@ -12,7 +12,7 @@ import numpy as np
 import pyopencl as cl
 from numpy.typing import NDArray
 
-# When kernels are compiled: once; in every pass of a layer, by a driver that may remember them; or really each time.
+# When kernels are compiled: once; in every pass of a layer, where a driver may remember them; or anew in every pass.
 CACHED, REBUILT, COMPILED = KERNELS = ("cached", "rebuilt", "compiled")
 # Work-items of a work-group where a kernel does not demand a number.
 GROUP = 64
@@ -38,7 +38,7 @@ class Options:
 
 
 class Machine:
-    """A device with one in-order queue for each lane. Lane 0 computes whatever is not said to be on another one.
+    """A device with one in-order queue for each lane. Lane 0 computes whatever names no other lane.
 
     Attributes:
         launches: how many kernels it has launched.
@@ -59,7 +59,7 @@ class Machine:
 
     @property
     def queue(self) -> cl.CommandQueue:
-        """That of lane 0."""
+        """The queue of lane 0."""
         return self.queues[0]
 
     @property
@@ -68,7 +68,7 @@ class Machine:
         return range(len(self.queues))
 
     def begin_pass(self) -> None:
-        """A layer's forward or backward pass begins, for which kernels are compiled unless they are cached."""
+        """Begins a forward or backward pass of a layer, for which kernels are compiled unless they are cached."""
         if self.options.kernels != CACHED:
             self._programs.clear()
             self._kernels.clear()
@@ -95,7 +95,7 @@ class Machine:
         self.launches += 1
 
     def buffer(self, count: int) -> cl.Buffer:
-        """A buffer for so many floats or ints, without content."""
+        """An uninitialised buffer for `count` floats or ints."""
         return cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4 * max(count, 1))
 
     def write(self, buffer: cl.Buffer, array: NDArray[Any]) -> None:
@@ -108,18 +108,18 @@ class Machine:
         return array
 
     def fork(self) -> None:
-        """The other lanes wait for what lane 0 has been given."""
+        """Makes the other lanes wait for the work enqueued on lane 0."""
         if len(self.queues) > 1:
             self.wait_for(cl.enqueue_marker(self.queue), self.lanes[1:])
 
     def join(self) -> None:
-        """Lane 0 waits for what the other lanes have been given."""
+        """Makes lane 0 wait for the work enqueued on the other lanes."""
         for lane in self.lanes[1:]:
             self.wait_for(cl.enqueue_marker(self.queues[lane]), [0])
             self.queues[lane].flush()
 
     def wait_for(self, event: cl.Event, lanes: Sequence[int] = (0,)) -> None:
-        """What these lanes are given from now on waits for an event."""
+        """Makes all later work of these lanes wait for an event."""
         for lane in lanes:
             cl.enqueue_barrier(self.queues[lane], wait_for=[event])
 
@@ -138,7 +138,7 @@ class Machine:
         key = (file.name, options)
         if key not in self._programs:
             source = file.read_text()
-            if self.options.kernels == COMPILED:  # what no cache of a driver or server knows
+            if self.options.kernels == COMPILED:  # so that no cache of a driver or server has it
                 source += f"\n__kernel void unique_{np.random.default_rng().integers(1 << 62)}_{next(_unique)}() {{}}\n"
             program = cl.Program(self.context, source)
             # PyOpenCL's own cache would take part in what is measured.

@@ -19,7 +19,7 @@ class Network:
         machine: what computes it.
         architecture: which layers.
         images: of a batch.
-        seed: of the weights to begin with.
+        seed: of the initial weights.
         first_image: the number of the first image in the whole batch, if other devices have other parts of it.
         batch: images of the whole batch.
     """
@@ -57,19 +57,19 @@ class Network:
         return [layer for layer in self.layers if isinstance(layer, Dropout)]
 
     def load(self, images: NDArray[np.float32], labels: NDArray[np.int32]) -> None:
-        """Sends a batch, which stays until the next one."""
+        """Sends a batch, which stays on the device until the next one."""
         self.machine.write(self._images, self.shape.packed(images))
         self.machine.write(self.loss.labels, np.ascontiguousarray(labels, np.int32))
 
     def forward(self) -> None:
-        """From the batch to its losses."""
+        """Computes the losses of the batch."""
         data = self._images
         for layer in [*self.layers, self.loss]:
             self.machine.begin_pass()
             data = layer.forward(data)
 
     def backward(self) -> None:
-        """From the losses to the gradients of all parameters."""
+        """Computes the gradients of all parameters from the losses."""
         gradient = None
         for layer in [self.loss, *reversed(self.layers)]:
             self.machine.begin_pass()
@@ -83,15 +83,15 @@ class Network:
         self.parameters.update(self._rate)
 
     def update(self, part: slice) -> None:
-        """The last part of a step, for some of the parameters."""
+        """Does the last part of a step for some of the parameters."""
         self.parameters.update(self._rate, part)
 
     def mean_loss(self) -> float:
-        """Of the last forward pass. Waits for it."""
+        """Waits for the last forward pass and returns its mean loss."""
         return float(self.loss.losses().mean())
 
     def classes(self, images: NDArray[np.float32]) -> NDArray[np.int64]:
-        """What it takes images for, any number of them."""
+        """The classes that the network predicts for any number of images."""
         found: list[NDArray[np.int64]] = []
         for layer in self.dropouts:
             layer.training = False

@@ -46,7 +46,7 @@ class Parameters:
         machine.write(self._velocities, np.zeros(self.count, np.float32))
 
     def update(self, rate: float, part: slice | None = None) -> None:
-        """One step against the gradient, for all or a part of them."""
+        """Takes one step against the gradient, for all parameters or a part of them."""
         begin, end = (part.start, part.stop) if part else (0, self.count)
         self._machine.launch(
             (_FILE, "update"), (end - begin,), begin, self.weight_count, rate, _MOMENTUM, _DECAY, self.gradients,
@@ -58,5 +58,5 @@ class Parameters:
         self._machine.launch((_FILE, "add_gradient"), (part.stop - part.start,), part.start, other, self.gradients)
 
     def array(self) -> NDArray[np.float32]:
-        """The values."""
+        """Reads the values."""
         return self._machine.read(self.values, np.empty(self.count, np.float32))

@@ -25,11 +25,11 @@ _ROUND_TRIPS = 20
 
 @dataclass(frozen=True)
 class Place:
-    """A device, and what it takes to have an answer from it.
+    """A device, and the time that an answer from it takes.
 
     Attributes:
         name: one of `PLACES`.
-        device: which computes there.
+        device: the one that computes there.
         server: the server's address; empty for a native device.
         round_trip_s: the median of blocking reads of four bytes.
     """

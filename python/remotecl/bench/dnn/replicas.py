@@ -20,8 +20,8 @@ _UNIT = 64
 class Replicas:
     """The same network on several devices of one context.
 
-    Each device owns a part of the parameters. In a step it fetches that part of everybody's gradient, sums up,
-    changes its part, and everybody fetches it. So bytes go from device to device, each device sends and receives as
+    Each device owns a part of the parameters. In a step it fetches that part of every gradient, sums up, and
+    changes its part, which all others then fetch. So bytes go from device to device, each device sends and receives as
     much as in a ring, and the parameters are the same everywhere, to the last bit.
 
     Args:
@@ -29,7 +29,7 @@ class Replicas:
         architecture: of the network.
         batch: images of a step, which the number of devices divides.
         options: as for `Machine`.
-        seed: of the parameters to begin with.
+        seed: of the initial parameters.
     """
 
     def __init__(
@@ -76,11 +76,11 @@ class Replicas:
             network.machine.queue.flush()
 
     def mean_loss(self) -> float:
-        """Of the last forward pass. Waits for it."""
+        """Waits for the last forward pass and returns its mean loss."""
         return float(np.concatenate([network.loss.losses() for network in self.networks]).mean())
 
     def _sum_gradients(self, made: Sequence[cl.Event]) -> None:
-        """Each device's own part of all gradients."""
+        """Sums up all gradients of each device's own part."""
         for number, (network, part, received) in enumerate(
             zip(self.networks, self._parts, self._received, strict=True)
         ):
@@ -109,7 +109,7 @@ class Replicas:
 
 
 def _markers(networks: Sequence[Network]) -> list[cl.Event]:
-    """The end of what each network's machine has been given."""
+    """Events of the end of what each network's machine has enqueued."""
     events = []
     for network in networks:
         events.append(cl.enqueue_marker(network.machine.queue))

@@ -17,7 +17,7 @@ from ..._display.table import Table
 from .machine import Options
 from .places import FAR, NATIVE, REMOTE, Place
 
-# A step with its programs built and its images there, in native ones; far away it may take a round trip more.
+# The target of a step, in native steps, once programs are built and images sent. A far step gets a round trip more.
 _TARGETS = {REMOTE: 1.05, FAR: 1.1}
 
 
@@ -66,11 +66,11 @@ class Report:
 
     @property
     def right(self) -> bool:
-        """Whether all losses are."""
+        """Whether all losses are right."""
         return not any(row.problem for row in self.rows)
 
     def heading(self) -> str:
-        """The places."""
+        """A table of the places."""
         rows = tuple(
             (place.name, place.device.name.strip(), place.server or "-", table.microseconds(place.round_trip_s * 1e6))
             for place in self.places
@@ -111,19 +111,19 @@ class Report:
         )
 
     def gain(self, row: Measurement) -> float | None:
-        """What its last optimisation brings: the step of the last row above, there, that differs in one choice."""
+        """The gain of one optimisation: the step of the last row above with one other choice, divided by this row's."""
         there = self._of_place(row)
         above = reversed(there[: there.index(row)])
         other = next((other for other in above if _differences(other.options, row.options) == 1), None)
         return other.step_s / row.step_s if other else None
 
     def speedup(self, row: Measurement) -> float | None:
-        """How much less time a step takes than with the first choice of optimisations there."""
+        """How many times as long a step takes with the first choice of optimisations in the same place."""
         first = self._of_place(row)[0]
         return None if first is row else first.step_s / row.step_s
 
     def ratio_to_native(self, row: Measurement) -> float | None:
-        """The time of a step in those of the native device."""
+        """The time of a step divided by that of the native device."""
         native = self._native(row)
         return row.step_s / native.step_s if native else None
 
@@ -139,13 +139,13 @@ class Report:
         return [other for other in self.rows if (other.network, other.where) == (row.network, row.where)]
 
     def _native(self, row: Measurement) -> Measurement | None:
-        """The same on the native device; None if that is `row`, or there is none."""
+        """The row of the native device with the same choices; None if that is `row`, or there is none."""
         key = (row.network, NATIVE, row.options)
         found = next((other for other in self.rows if (other.network, other.where, other.options) == key), None)
         return None if found is row else found
 
     def write(self, file: str) -> None:
-        """Everything, as JSON. What is said of the machine has the names of `remotecl bench --json`."""
+        """Everything, as JSON. The keys about the machine are those of `remotecl bench --json`."""
         content: dict[str, Any] = {
             "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
             "cpu": cpu_model(),
@@ -195,7 +195,7 @@ def described(device: cl.Device) -> dict[str, str]:
 
 
 def _differences(one: Options, other: Options) -> int:
-    """In how many choices they differ."""
+    """The number of choices in which two options differ."""
     return sum(ours != theirs for ours, theirs in zip(astuple(one), astuple(other), strict=True))
 
 

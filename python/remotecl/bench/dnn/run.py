@@ -26,12 +26,12 @@ from .replicas import Replicas
 from .report import Measurement, Report
 
 NAMES = tuple(ARCHITECTURES)
-# AlexNet takes a GPU.
+# AlexNet needs a GPU.
 _DEFAULT_NAMES = tuple(name for name in NAMES if name != ALEXNET.name)
 _QUEUES = 2
-# Steps that are measured, unless somebody says how many: compiling takes seconds.
+# How many steps are measured by default; few where kernels are compiled, because that takes seconds.
 _STEPS = {CACHED: 5, REBUILT: 2, COMPILED: 1}
-# How much losses may differ that are sums in another order; after some steps, more.
+# How much losses may differ. They are summed up in different orders, and the differences grow from step to step.
 _TOLERANCE = 1e-3
 
 
@@ -44,7 +44,7 @@ class _Trainable(Protocol):
 
 
 def ladder() -> list[Options]:
-    """From none of the optimisations to all of them."""
+    """The choices of optimisations, from none to all of them."""
     return [
         Options(COMPILED, batched=False),
         Options(REBUILT, batched=False),
@@ -57,7 +57,7 @@ def ladder() -> list[Options]:
 
 @contextmanager
 def _silent_compilers() -> Iterator[None]:
-    """On processors without AVX-512, PoCL remarks on vectors of 16 in its own headers."""
+    """Silences PoCL's warnings about vectors of 16 in its own headers, on processors without AVX-512."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cl.CompilerWarning)
         yield
@@ -86,7 +86,7 @@ def main(
         options: choices of optimisations; none takes those of `ladder`.
         batch: images of a step, in place of those of each network.
         steps: how many are measured, after one that is not; None: 5, but 2 with rebuilt kernels, 1 with compiled ones.
-        devices: if more than one, the network is trained on so many devices at once, too, with the last options.
+        devices: if more than one, the network is also trained on so many devices at once, with the last options.
         delay_ms: of the far link, each way.
         gbit_per_s: of the far link.
         seed: of data and weights.
@@ -119,7 +119,7 @@ def main(
 
 
 class _Task:
-    """What is trained."""
+    """A network to train, with its images."""
 
     def __init__(self, architecture: Architecture, batch: int, steps: int | None, seed: int) -> None:
         self.architecture = architecture
@@ -199,7 +199,7 @@ def _timed(run: _Run, images: Images | None) -> float:
     if images is not None:
         run.network.load(images.images, images.labels)
     run.network.step()
-    # Comes after everything else in its queue, which waits for all others.
+    # This read comes last in its queue, and that queue waits for all others.
     run.losses.append(run.network.mean_loss())
     seconds = time.perf_counter() - start
     for machine in run.machines:
@@ -208,7 +208,7 @@ def _timed(run: _Run, images: Images | None) -> float:
 
 
 def _counts(run: _Run) -> tuple[int, int, int, int]:
-    """Launches, builds, bytes sent and received until now."""
+    """Launches, builds, bytes sent and bytes received so far."""
     launches = sum(machine.launches for machine in run.machines)
     builds = sum(machine.builds for machine in run.machines)
     of_server = next((one for one in stats().servers if one.address == run.server), None) if run.server else None
@@ -216,7 +216,7 @@ def _counts(run: _Run) -> tuple[int, int, int, int]:
 
 
 def _compare(rows: Sequence[Measurement]) -> None:
-    """Whether all have learned the same in the steps that they have done, as far as rounding lets them."""
+    """Notes as a problem where losses after the same steps differ by more than rounding."""
     expected = max((row.losses for row in rows), key=len)
     for row in rows:
         worst = max(abs(loss - other) / max(abs(other), 1.0) for loss, other in zip(row.losses, expected, strict=False))

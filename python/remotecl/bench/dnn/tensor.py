@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Shape:
-    """So many images with so many channels of so many pixels.
+    """A number of images with a number of channels of a number of pixels each.
 
     In memory the channels of an image follow each other, or, if the layout is batched, the images of a channel.
     """
@@ -23,7 +23,7 @@ class Shape:
 
     @property
     def pixels(self) -> int:
-        """Of one channel of an image."""
+        """Pixels of one channel of an image."""
         return self.height * self.width
 
     @property
@@ -38,12 +38,12 @@ class Shape:
 
     @property
     def image_stride(self) -> int:
-        """From a number to the same one of the next image."""
+        """The stride from a number to the same one of the next image."""
         return self.pixels if self.batched else self.features
 
     @property
     def channel_stride(self) -> int:
-        """From a number to the same one of the next channel."""
+        """The stride from a number to the same one of the next channel."""
         return self.images * self.pixels if self.batched else self.pixels
 
     def packed(self, array: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -11,7 +11,7 @@ from .machine import Clock, Machine
 
 
 class Application(ABC):
-    """An application and its data, which it makes when it is made.
+    """An application and its data, which the constructor makes.
 
     Args:
         scale: 1 for as much data as in HaoCL's evaluation, which is `PAPER_BYTES`.
@@ -36,7 +36,7 @@ class Application(ABC):
 
     @abstractmethod
     def problem(self, result: NDArray[Any]) -> str:
-        """What is wrong with a result, by NumPy or SciPy; empty if it is right."""
+        """What is wrong with a result, checked by NumPy or SciPy; empty if it is right."""
 
 
 class Plan(ABC):

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from .application import Application, Plan
 from .machine import Clock, Machine, even
 
-# Edges that leave a vertex: at least, and at most. Four bytes each, where they begin, and the vertex's level.
+# The fewest and the most edges that leave a vertex. A vertex has four bytes for each edge, for their beginning and for
+# its level.
 _DEGREES = (4, 24)
 _VERTEX_BYTES = 4 * (sum(_DEGREES) // 2 + 2)
 
@@ -131,7 +132,7 @@ class _Plan(Plan):
         )  # fmt: skip
 
     def _fetch_marks(self, part: _Part, parts: list[_Part], marked: list[cl.Event]) -> None:
-        """What other devices have marked of this one's vertices."""
+        """Fetches the marks that other devices have made for this one's vertices."""
         others = [other for other in parts if other is not part]
         for place, other in enumerate(others):
             cl.enqueue_copy(

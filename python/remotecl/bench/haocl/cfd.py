@@ -21,8 +21,8 @@ VARIABLES = 5
 # Three states, a step, and four faces with a neighbour and a normal each.
 _ELEMENT_BYTES = 4 * (3 * VARIABLES + 1 + 4 * (1 + 3))
 
-# Neighbours on another device come after this one's elements: their values are in `border`, five by five.
-# Fluxes through faces are Rusanov's, the steps in time are each element's own, and a step has several stages.
+# Neighbours on another device have numbers after this one's elements; `border` has their values, five each.
+# Fluxes through faces are Rusanov's. Each element has a time step of its own, and a step has several stages.
 SOURCE = """
 typedef struct { float density, energy; float3 momentum; } State;
 
@@ -236,7 +236,7 @@ class _Plan(Plan):
 
 @dataclass(frozen=True)
 class _Border:
-    """The elements of others that a share needs, ascending, and from whom: owner, elements, place of the first."""
+    """The elements of other shares that a share needs, ascending; by owner: owner, elements, place of the first."""
 
     elements: NDArray[np.int32]
     owners: list[tuple[int, NDArray[np.int32], int]]
@@ -274,13 +274,13 @@ class _Part:
         self.steps = machine.buffer(4 * self.count)
 
     def keep(self, states: cl.Buffer) -> None:
-        """Begins the next step with these states, which are one of the stages'."""
+        """Begins the next step with these states, which are in the buffer of a stage."""
         place = next(place for place, stage in enumerate(self.stages) if stage is states)
         self.stages[place], self.states = self.states, states
 
 
 class _Outbox:
-    """States that one share's device packs for another's, and their place in that one's border."""
+    """States that the owner's device packs for that of another share, and their place in the border of that share."""
 
     def __init__(self, machine: Machine, owner: int, share: int, elements: NDArray[np.int32], place: int) -> None:
         self.owner = owner

@@ -32,13 +32,13 @@ class Machine:
 
     @classmethod
     def of_devices(cls, devices: Sequence[cl.Device]) -> Machine:
-        """Every share stays on a device of its own."""
+        """A machine where every share stays on a device of its own."""
         context = cl.Context(list(devices))
         return cls([cl.CommandQueue(context, device) for device in devices])
 
     @classmethod
     def of_automatic(cls, device: cl.Device, shares: int) -> Machine:
-        """The automatic device finds a place for each command."""
+        """A machine where the automatic device chooses a device for each command."""
         context = cl.Context([device])
         return cls([cl.CommandQueue(context, device) for _ in range(shares)])
 
@@ -117,7 +117,7 @@ class Machine:
 
 
 class Clock:
-    """The seconds of a run's phases, each of which ends when the machine has nothing left to do."""
+    """Measures the phases of a run. Each one ends when the machine has nothing left to do."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -126,7 +126,7 @@ class Clock:
 
     @contextmanager
     def transfer(self) -> Iterator[None]:
-        """Bytes between this process and devices."""
+        """Counts what follows as transfer between this process and devices."""
         start = time.perf_counter()
         yield
         self._machine.finish()
@@ -134,7 +134,7 @@ class Clock:
 
     @contextmanager
     def compute(self) -> Iterator[None]:
-        """Kernels, and what their devices exchange between them."""
+        """Counts what follows as kernels, and what devices exchange between them."""
         start = time.perf_counter()
         yield
         self._machine.finish()

@@ -16,7 +16,7 @@ from .machine import Clock, Machine, divide
 # A work-group computes a tile of TILE rows and columns, each of its 16 x 16 work-items 4 x 4 elements of it.
 TILE = 64
 GROUP = (16, 16)
-# A speed is measured with a matrix of at least so many rows, for about so long.
+# Speeds are measured with matrices of at least this many rows, for about this long.
 _SMALLEST_PROBE = 256
 _PROBE_S = 0.02
 
@@ -84,7 +84,7 @@ class MatrixMul(Application):
 
     def problem(self, result: NDArray[Any]) -> str:
         """See `Application`."""
-        # Errors of n rounded multiply-adds add up to n at worst, but in fact as a random walk does.
+        # Errors of n rounded multiply-adds add up to n at worst, but usually grow like a random walk.
         allowed = min(self.n, 10 * self.n**0.5) * np.finfo(np.float32).eps / 2
         rows, columns = np.linalg.norm(self.a, axis=1), np.linalg.norm(self.b, axis=0)
         worst = np.max(np.abs(result - self._exact) / np.outer(rows, columns)) / allowed
@@ -123,7 +123,7 @@ class _Plan(Plan):
         queue.flush()
 
     def _speed(self, share: int) -> float:
-        """Multiply-adds in a second, on one device while the others rest.
+        """Multiply-adds per second of one device, while the others are idle.
 
         The matrix grows until it keeps the device busy for a while, up to the size of the one to multiply.
         """

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-# What is beyond a face without a neighbour.
+# Stand for the neighbour of a face that has none.
 WALL = -1
 FAR_FIELD = -2
-# How far a vertex is moved at most along each axis, in edges of a cell. No tetrahedron turns inside out.
+# The farthest that a vertex is moved along each axis, in edges of a cell. So no tetrahedron turns inside out.
 _JITTER = 0.1
 
 
@@ -41,7 +41,7 @@ def make_mesh(side: int, seed: int) -> Mesh:
 
 
 def _tetrahedra(side: int) -> NDArray[np.int32]:
-    """The corners of all tetrahedra: in each cell the six ways from one corner to the opposite one along edges."""
+    """The corners of all tetrahedra: in each cell, the six paths along edges from one corner to the opposite one."""
     steps = (1, side + 1, (side + 1) ** 2)
     ways = [np.cumsum([0, *(steps[axis] for axis in order)]) for order in itertools.permutations(range(3))]
     z, y, x = np.meshgrid(*[np.arange(side)] * 3, indexing="ij")
@@ -51,7 +51,7 @@ def _tetrahedra(side: int) -> NDArray[np.int32]:
 
 
 def _positions(side: int, seed: int) -> NDArray[np.float64]:
-    """Of all vertices. Those on the surface stay where they are."""
+    """The positions of all vertices. Those on the surface are not moved."""
     grid = np.stack(np.meshgrid(*[np.arange(side + 1)] * 3, indexing="ij")[::-1], axis=-1).reshape(-1, 3)
     inside = ((grid > 0) & (grid < side)).all(axis=1)
     moved = np.random.default_rng(seed).uniform(-_JITTER, _JITTER, (int(inside.sum()), 3))
@@ -61,7 +61,7 @@ def _positions(side: int, seed: int) -> NDArray[np.float64]:
 
 
 def _neighbours(corners: NDArray[np.int32], side: int) -> NDArray[np.int32]:
-    """The element beyond each face, or what is there where the mesh ends: walls below and above, else far field."""
+    """The element beyond each face. Where the mesh ends it is a wall below and above, and the far field elsewhere."""
     elements, vertices = len(corners), (side + 1) ** 3
     layer = corners // (side + 1) ** 2
     result = np.full((4, elements), FAR_FIELD, np.int32)
@@ -72,7 +72,7 @@ def _neighbours(corners: NDArray[np.int32], side: int) -> NDArray[np.int32]:
         keys[face] = (a * vertices + b) * vertices + c
         at_wall = (layer[:, others] == 0).all(axis=1) | (layer[:, others] == side).all(axis=1)
         result[face, at_wall] = WALL
-    # A face of two elements is there twice.
+    # A face between two elements occurs twice.
     order = np.argsort(keys, axis=None)
     ordered = keys.reshape(-1)[order]
     twice = np.flatnonzero(ordered[:-1] == ordered[1:])

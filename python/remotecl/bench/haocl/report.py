@@ -52,21 +52,21 @@ class Measurement:
 
     @property
     def end_to_end_s(self) -> float:
-        """From arrays to results."""
+        """Seconds from arrays to results."""
         return self.transfer_s + self.compute_s
 
     @property
     def speedup(self) -> float | None:
-        """How much sooner it has ended than on one native device."""
+        """How many times as fast as one native device it is."""
         return self.native.end_to_end_s / self.end_to_end_s if self.native else None
 
     @property
     def resident_speedup(self) -> float | None:
-        """The same where the data is on the devices already."""
+        """The same with the data on the devices already."""
         return self.native.compute_s / self.compute_s if self.native else None
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Its fields for JSON."""
         fields = {key: value for key, value in vars(self).items() if key != "native"}
         calculated = ("end_to_end_s", "speedup", "resident_speedup")
         return fields | {key: getattr(self, key) for key in calculated}
@@ -74,7 +74,7 @@ class Measurement:
 
 @dataclass
 class Report:
-    """All that a call of the command has measured, and on what."""
+    """Everything that one call of the command has measured, and the devices."""
 
     scale: float
     seed: int
@@ -86,11 +86,11 @@ class Report:
 
     @property
     def right(self) -> bool:
-        """Whether all results are."""
+        """Whether all results are right."""
         return not any(row.problem for row in self.rows)
 
     def heading(self) -> str:
-        """The devices."""
+        """A table of the devices."""
         rows = [
             (str(number), server_of(device), device.name.strip(), native_platform_of(device))
             for number, device in enumerate(self.devices, 1)

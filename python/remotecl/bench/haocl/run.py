@@ -93,7 +93,7 @@ def _require(names: Sequence[str], sizes: Sequence[int]) -> None:
 
 
 def _makers(name: str, scale: float, sizes: Sequence[int], seed: int) -> Iterator[Callable[[], Application]]:
-    """What makes the application with its data, for each size."""
+    """A function for each size that makes the application with its data."""
     if name == MatrixMul.NAME and sizes:
         for n in sizes:
             yield lambda n=n: MatrixMul(scale, seed, n)  # type: ignore[misc]
@@ -102,8 +102,8 @@ def _makers(name: str, scale: float, sizes: Sequence[int], seed: int) -> Iterato
 
 
 def _measured(make: Callable[[], Application], report: Report, counts: Sequence[int]) -> Iterator[Measurement]:
-    """The native run, if there can be one, and those on so many devices."""
-    np.random.default_rng()  # whose first use loads a part of NumPy
+    """The native run if there can be one, those on each number of devices, and the automatic one if all are used."""
+    np.random.default_rng()  # its first use loads a part of NumPy, which must not count
     start = time.perf_counter()
     application = make()
     data_create_s = time.perf_counter() - start

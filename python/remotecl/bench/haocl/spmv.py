@@ -15,10 +15,10 @@ from .application import Application, Plan
 from .machine import GROUP, Clock, Machine
 
 PRODUCTS = 10
-# Rows have between 1 and this many entries, few of them many.
+# Rows have from 1 to this many entries; few rows have many.
 _MOST_ENTRIES = 256
 _MEAN_ENTRIES = 32
-# A value and its column each, and for each row where it begins, and an element of the vector and of the result.
+# Each entry has a value and a column. Each row has its beginning, and an element of the vector and of the result.
 _ROW_BYTES = 8 * _MEAN_ENTRIES + 12
 LANES = 8
 
@@ -190,7 +190,7 @@ class _Plan(Plan):
         return parts, divided
 
     def _power(self, parts: list[_Part], vector: cl.Buffer, other: cl.Buffer, divided: cl.Event) -> cl.Buffer:
-        """Multiplies again and again. Each device needs the whole vector and makes a part of the next one."""
+        """Multiplies repeatedly. Each device needs the whole vector and computes a part of the next one."""
         ready = [divided]
         for _ in range(PRODUCTS):
             gathered = []

@@ -1,4 +1,4 @@
-"""Convolution: images are unrolled into columns, and a matrix product makes the result of them."""
+"""Convolution: images are unrolled into columns, and a matrix product computes the output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WHOLE_IMAGES = ("-DWHOLE_IMAGES",)
 class Convolution(Parametric):
     """`filters` of `size` x `size` pixels, each `stride` after the one before, in images with a frame of `pad` zeros.
 
-    Channels and filters are divided into `groups` that have nothing to do with each other.
+    Channels and filters are divided into independent `groups`.
     """
 
     NAME = "convolution"
@@ -45,7 +45,7 @@ class Convolution(Parametric):
         self._chunk_images = self._images_at_once()
         count = self._column_rows * self._chunk_images * self.shape.pixels
         self._columns = [machine.buffer(count) for _ in machine.lanes]
-        # Lane 0 sums up its images in the gradient's place.
+        # Lane 0 sums up its images directly in the gradient.
         self._sums = [machine.buffer(self.weight_count) for _ in machine.lanes[1:]]
 
     def forward(self, data: cl.Buffer) -> cl.Buffer:
@@ -116,7 +116,7 @@ class Convolution(Parametric):
 
     @property
     def _rows(self) -> int:
-        """Filters of a group."""
+        """The number of filters in a group."""
         return self.shape.channels // self._groups
 
     def _group_rows(self) -> Iterator[tuple[int, int]]:
@@ -124,12 +124,12 @@ class Convolution(Parametric):
         return ((group, group * self._rows) for group in range(self._groups))
 
     def _matrix(self, buffer: cl.Buffer, first_image: int, first_channel: int) -> Matrix:
-        """A row for each channel of what comes out, from some image and channel."""
+        """The output as a matrix from this image and channel on, with a row for each channel."""
         offset = first_image * self.shape.image_stride + first_channel * self.shape.channel_stride
         return Matrix(buffer, self.shape.channel_stride, offset)
 
     def _column_matrix(self, lane: int, images: int, group: int) -> Matrix:
-        """A column for each pixel that comes out."""
+        """The unrolled images, with a column for each pixel of the output."""
         columns = images * self.shape.pixels
         return Matrix(self._columns[lane], columns, group * self.inputs * columns)
 
@@ -141,6 +141,6 @@ class Convolution(Parametric):
         return max(1, min(share, self.machine.columns_bytes_max // image_bytes))
 
     def _chunks(self) -> Iterator[tuple[int, int, int]]:
-        """A lane, a first image, and how many images are computed at once there."""
+        """Chunks of the batch: the lane, the first image, and how many images it computes at once."""
         for number, first in enumerate(range(0, self.shape.images, self._chunk_images)):
             yield number % len(self.machine.queues), first, min(self._chunk_images, self.shape.images - first)

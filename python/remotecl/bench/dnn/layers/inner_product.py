@@ -1,4 +1,4 @@
-"""Inner product: every number of an image has a weight for every number that comes out."""
+"""Inner product: every number of the input has a weight for every number of the output."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class InnerProduct(Parametric):
         return self.input_gradient
 
     def _stride(self, features: int) -> int:
-        """Between rows: of features if the layout is batched, else of images."""
+        """The stride between rows, which are features if the layout is batched, else images."""
         return self.shape.images if self.shape.batched else features
 
     def _permuted(self, kernel: str, source: cl.Buffer, target: cl.Buffer) -> cl.Buffer:

@@ -32,8 +32,8 @@ class Layer(ABC):
         shape: of its input.
 
     Attributes:
-        input_shape: what goes in.
-        shape: what comes out.
+        input_shape: of the input.
+        shape: of the output.
         weight_count: numbers to learn that are subject to weight decay.
         bias_count: those that are not.
         needs_input_gradient: whether `backward` has to return one; False for the first layer with parameters.
@@ -51,20 +51,20 @@ class Layer(ABC):
         self.place: Place
 
     def initial(self, random: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The weights and biases to begin with; only for layers that have some."""
+        """The initial weights and biases; only for layers that have some."""
         raise NotImplementedError
 
     @abstractmethod
     def forward(self, data: cl.Buffer) -> cl.Buffer:
-        """What comes out, in a buffer of the layer, which also remembers what went in."""
+        """Computes the output, in a buffer of the layer. The layer also keeps the input for `backward`."""
 
     @abstractmethod
     def backward(self, gradient: cl.Buffer) -> cl.Buffer:
-        """The gradient of what went in, from that of what came out; and those of the parameters, in their place."""
+        """Returns the gradient of the input, from that of the output; writes those of the parameters to their place."""
 
 
 class PlainLayer(Layer):
-    """A layer with one buffer for what comes out and one for the gradient of what goes in."""
+    """A layer with one buffer for the output and one for the gradient of the input."""
 
     def __init__(self, machine: Machine, shape: Shape, output_shape: Shape | None = None) -> None:
         super().__init__(machine, shape)

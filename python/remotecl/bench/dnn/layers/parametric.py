@@ -1,4 +1,4 @@
-"""What convolutions and inner products have in common: weights, and a bias for each channel that comes out."""
+"""What convolutions and inner products have in common: weights, and a bias for each channel of the output."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..tensor import Shape
 from .layer import PlainLayer
 
 _FILE = Path(__file__).with_suffix(".cl")
-# Work-items that sum up one channel's gradient, as in the kernel.
+# How many work-items sum up one channel's gradient, as in the kernel.
 _SUMMERS = 64
 
 
 class Parametric(PlainLayer):
-    """A layer with `inputs` weights for each channel that comes out, and a bias."""
+    """A layer with `inputs` weights and a bias for each channel of the output."""
 
     def __init__(self, machine: Machine, shape: Shape, output_shape: Shape, inputs: int) -> None:
         super().__init__(machine, shape, output_shape)
@@ -35,15 +35,15 @@ class Parametric(PlainLayer):
         return weights, np.zeros(self.bias_count, np.float32)
 
     def weights(self, first_row: int = 0) -> Matrix:
-        """A row for each channel that comes out, from this one."""
+        """The weights from this row on; each channel of the output has a row."""
         return Matrix(self.place.values, self.inputs, self.place.weights + first_row * self.inputs)
 
     def weight_gradient(self, first_row: int = 0) -> Matrix:
-        """The same of the gradient."""
+        """The gradient of the weights, likewise."""
         return Matrix(self.place.gradients, self.inputs, self.place.weights + first_row * self.inputs)
 
     def add_bias(self) -> None:
-        """To what comes out."""
+        """Adds the biases to the output."""
         shape = self.shape
         self.machine.launch(
             (_FILE, "add_bias"), (shape.count,), shape.channels, shape.pixels, shape.image_stride,
@@ -51,7 +51,7 @@ class Parametric(PlainLayer):
         )  # fmt: skip
 
     def sum_bias_gradient(self, gradient: cl.Buffer) -> None:
-        """Into its place."""
+        """Sums up the gradient of the biases, into its place."""
         shape = self.shape
         self.machine.launch(
             (_FILE, "sum_bias_gradient"), (_SUMMERS, shape.channels), shape.images, shape.pixels, shape.image_stride,

@@ -36,7 +36,7 @@ class SoftmaxLoss(PlainLayer):
         self._batch = batch
 
     def forward(self, data: cl.Buffer) -> cl.Buffer:
-        """The probabilities."""
+        """Computes the probabilities of the classes."""
         self.input = data
         shape = self.shape
         self.machine.launch(
@@ -46,7 +46,7 @@ class SoftmaxLoss(PlainLayer):
         return self.output
 
     def backward(self, gradient: cl.Buffer | None = None) -> cl.Buffer:
-        """The gradient of the scores; nothing comes after this layer."""
+        """Computes the gradient of the scores. It needs no gradient, because no layer follows this one."""
         shape = self.shape
         self.machine.launch(
             (_FILE, "backward"), (shape.count,), shape.channels, shape.image_stride, shape.channel_stride,
@@ -55,5 +55,5 @@ class SoftmaxLoss(PlainLayer):
         return self.input_gradient
 
     def losses(self) -> NDArray[np.float32]:
-        """Of each image. Waits for them."""
+        """Waits for the losses of all images and returns them."""
         return self.machine.read(self._losses, np.empty(self.shape.images, np.float32))
