@@ -102,7 +102,7 @@ std::vector<cl_name_version> filter_versions(Device& device, cl_device_info name
   return kept;
 }
 
-// A recording belongs to one server.
+// The automatic device has no command buffers, because a recording belongs to one server.
 bool has_own_extension(const Device& device, const cl_name_version& extension) {
   return !device.is_automatic() || std::string_view(extension.name) != CL_KHR_COMMAND_BUFFER_EXTENSION_NAME;
 }
@@ -147,8 +147,8 @@ constexpr cl_device_info kZeroBits[] = {
     CL_DEVICE_DEVICE_ENQUEUE_CAPABILITIES,
 };
 
-// Where the device is in its own machine. Programs would look there in theirs: they would take it for another
-// device, bind threads to the wrong cores, or take two devices of two servers for one.
+// Where the device is in its own machine. Programs would look for that place in their own machine, and so take the
+// device for another one, bind threads to the wrong cores, or take two devices of two servers for one.
 constexpr cl_device_info kPlacesInItsMachine[] = {
     CL_DEVICE_PCI_BUS_INFO_KHR,
     0x4008,  // CL_DEVICE_PCI_BUS_ID_NV
@@ -249,7 +249,8 @@ const DeviceRow kDeviceInfo[] = {
        require(d.info(CL_DEVICE_LATEST_CONFORMANCE_VERSION_PASSED) != nullptr, CL_INVALID_VALUE);
        sink.text("v0000-01-01-00");
      }},
-    // Not the native one alone: programs keep binaries under it, and the native driver does not take ours.
+    // Differs from the native version, because programs keep binaries under it, and the native driver does not take
+    // ours.
     {CL_DRIVER_VERSION,
      [](Device& d, const InfoSink& sink) { sink.text(d.text(CL_DRIVER_VERSION) + " remotecl " REMOTECL_VERSION); }},
     {CL_DEVICE_EXTENSIONS, [](Device& d, const InfoSink& sink) { sink.text(extensions(d)); }},

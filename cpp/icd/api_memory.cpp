@@ -18,7 +18,7 @@ cl_mem make_buffer(cl_context context, std::vector<cl_mem_properties> properties
   Context& in = object<Context>(context);
   icd::require_valid(flags);
   // "CL_INVALID_BUFFER_SIZE if size is 0 ... or greater than CL_DEVICE_MAX_MEM_ALLOC_SIZE for all devices in context."
-  // An automatic device is one that has what each of its members has.
+  // An automatic device counts as one device, with the least of what its members have.
   const auto fits = [size](const Device* device) {
     return size <= device->number<cl_ulong>(CL_DEVICE_MAX_MEM_ALLOC_SIZE, ~cl_ulong{0});
   };

@@ -25,9 +25,9 @@ class Targets {
     }
   }
 
-  // As the application named them.
+  // The queues that the application named.
   std::span<CommandQueue* const> named() const { return named_; }
-  // Takes the place of the division in the order of queues on the automatic device. Nothing may be refused afterwards.
+  // Reserves the launch's place in the order of queues on the automatic device. Nothing may be refused afterwards.
   void take_place(Kernel& kernel) {
     for (CommandQueue* queue : named_) {
       if (AutomaticQueue* const automatic = AutomaticQueue::of(*queue)) {
@@ -84,14 +84,14 @@ std::vector<Slice> slices_of(std::span<const remotecl_slice> given) {
   return slices;
 }
 
-// Those of the call or, if it gives none, of the kernel.
+// The slices of the call or, if it gives none, those declared for the kernel.
 std::vector<Slice> declared_slices(Kernel& kernel, cl_uint dimension, std::span<const remotecl_slice> given) {
   if (!given.empty()) return slices_of(given);
   DeclaredSlices declared = kernel.slices();
   return declared.dimension == dimension ? std::move(declared.slices) : std::vector<Slice>();
 }
 
-// Those that are declared, if they suffice; if none are, those that are proven.
+// The declared slices, if they suffice; if none are declared, the proven ones.
 std::vector<Slice> checked_slices(const Targets& targets, Kernel& kernel, const NDRange& range, cl_uint dimension,
                                   std::span<const remotecl_slice> given) {
   std::vector<Slice> slices = declared_slices(kernel, dimension, given);

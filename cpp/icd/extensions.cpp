@@ -42,7 +42,7 @@ const Function kFunctions[] = {
     REMOTECL_FUNCTION(remotecl_create_network),
     REMOTECL_FUNCTION(remotecl_stop_network),
     REMOTECL_FUNCTION(remotecl_network_groups),
-    // The extension spells it one way. Loaders that expect an ICD's suffix in capitals look for the other.
+    // The extension has the first spelling. Loaders that expect an ICD's suffix in capitals look for the second.
     {"clSetContentSizeBufferPoCL", reinterpret_cast<void*>(set_content_size_buffer)},
     {"clSetContentSizeBufferPOCL", reinterpret_cast<void*>(set_content_size_buffer)},
 };

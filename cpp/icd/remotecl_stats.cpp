@@ -30,7 +30,7 @@ const char* name_of(PeerLinks::State state) {
   }
 }
 
-// Links of the present servers: a server that was restarted is another one of the same name.
+// Links of the present servers: a restarted server counts as another one with the same name.
 json links_json() {
   json result = json::array();
   const std::vector<ServerStatus> servers = Platform::instance().servers();

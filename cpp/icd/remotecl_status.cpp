@@ -25,7 +25,7 @@ using Names = std::function<std::string(PeerId)>;
 
 std::string no_name(PeerId) { return {}; }
 
-// The names of this process's servers. Makes no requests, because it is called where a session reads.
+// Looks up the names of this process's servers without a request, because it is called on a session's reading thread.
 Names names_of(const std::vector<ServerStatus>& servers) {
   std::map<PeerId, std::string> names;
   for (const ServerStatus& server : servers) {

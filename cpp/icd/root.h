@@ -5,9 +5,9 @@
 
 namespace remotecl::icd {
 
-// What belongs to all contexts of the process in the rooms above the platform's. Only entry points ask for it, because
-// the C interface has no argument to find it by; what they make gets references. Never destroyed, like the sessions,
-// which report loads and samples to it, and threads, which may outlive main().
+// What belongs to all contexts of the process in the rooms above the platform's. Only entry points look it up, because
+// the C interface has no argument that could carry it; the objects that they make get references. Never destroyed:
+// sessions, which report loads and samples to it, are not either, and threads may outlive main().
 struct Root {
   Root();
 

@@ -14,7 +14,7 @@ namespace remotecl {
 nlohmann::json traffic_json(const Traffic& traffic);
 // `traffic`: of the same connections.
 nlohmann::json rdma_json(const RdmaState& rdma, const Traffic& traffic);
-// The same of this process, which knows what that has cost.
+// The same for this process, with what RDMA has cost it.
 nlohmann::json own_rdma_json(const RdmaState& rdma, const Traffic& traffic);
 // `name_of_peer`: returns the address of one of this process's servers.
 nlohmann::json status_json(const StatusWithRdma& answer, const std::function<std::string(PeerId)>& name_of_peer);

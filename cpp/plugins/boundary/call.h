@@ -21,7 +21,7 @@ constexpr std::int32_t kOutOfResources = -5;
 constexpr int kSocketDescriptor = 3;
 constexpr int kCallMemoryDescriptor = 4;
 
-// The messages between the driver and a process of a plugin, as they lie in a packet. Both are of one build.
+// The messages between the driver and a process of a plugin, as they lie in a packet. Both sides come from one build.
 
 // Where an argument is: in the memory of the call, or in a block of memory that both share.
 struct ArgumentPlace {
@@ -48,7 +48,7 @@ struct CallMessage {
 };
 
 struct AnswerMessage {
-  std::uint64_t serial;  // of the call; 0: the answer to being started
+  std::uint64_t serial;  // of the call; 0: reports whether the process has started
   std::int32_t code;
   char why[REMOTECL_PLUGIN_WHY_MAX + 1];
 };
@@ -64,8 +64,8 @@ struct Outcome {
 // Makes one printable line of at most REMOTECL_PLUGIN_WHY_MAX characters.
 std::string printable_cause(std::string_view text);
 AnswerMessage make_answer(std::uint64_t serial, const Outcome& outcome);
-// Bytes of a process that nobody trusts. Nothing if they do not answer the call with that serial number. A code that
-// is no error of OpenCL becomes one.
+// Decodes bytes of an untrusted process. Nothing if they do not answer the call with that serial number. A code that is
+// no OpenCL error is replaced by one.
 std::optional<Outcome> read_answer(Bytes bytes, std::uint64_t serial);
 
 }  // namespace remotecl::plugins

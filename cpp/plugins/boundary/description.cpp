@@ -24,7 +24,7 @@ void check(const ArgumentDescription& argument) {
   }
 }
 
-// What both ways of getting a description have in common: nothing goes beyond the bounds of plugin.h.
+// The check that describe() and decode_description() share: nothing exceeds the bounds of plugin.h.
 void check(const PluginDescription& plugin) {
   if (plugin.devices.empty() || plugin.devices.size() > REMOTECL_PLUGIN_DEVICES_MAX)
     refuse("it has no or too many devices");

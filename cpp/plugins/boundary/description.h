@@ -46,9 +46,9 @@ struct PluginDescription {
 
 // Throws std::invalid_argument, which names what is wrong.
 PluginDescription describe(const remotecl_plugin& plugin);
-// From one process to another. Throws std::invalid_argument if it is too large.
+// Encodes the description for another process. Throws std::invalid_argument if it is too large.
 std::vector<std::byte> encode(const PluginDescription& description);
-// Bytes of a process that nobody trusts. Throws std::invalid_argument.
+// Decodes bytes of an untrusted process. Throws std::invalid_argument.
 PluginDescription decode_description(Bytes bytes);
 
 }  // namespace remotecl::plugins

@@ -27,7 +27,7 @@ class MessageSocket {
     return *this;
   }
 
-  // Two that are connected, closed on exec. Throws std::system_error.
+  // Makes two connected ends, closed on exec. Throws std::system_error.
   static std::pair<MessageSocket, MessageSocket> make();
 
   int descriptor() const { return descriptor_; }

@@ -14,7 +14,7 @@ namespace {
 using Ready = std::vector<std::shared_ptr<Command>>;
 using Calls = std::vector<std::function<void(cl_int)>>;
 
-// Never destroyed: workers outlive what is static.
+// Never destroyed, because workers outlive static objects.
 ConditionVariable& state_changed() {
   static auto& condition = *new ConditionVariable;
   return condition;
@@ -97,7 +97,7 @@ cl_int run(Command& command) {
   return status;
 }
 
-// A worker goes on with what its command has released, which costs no hand-off.
+// A worker goes on with a command that its own has released, which saves a hand-off.
 void carry_out(std::shared_ptr<Command> command) {
   while (command != nullptr) {
     const cl_int status = run(*command);

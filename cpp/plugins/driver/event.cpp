@@ -1,4 +1,4 @@
-// Events: what is asked of them, and those that a program ends itself.
+// Events: queries, and user events, which a program ends itself.
 #include "plugins/driver/command.h"
 
 using namespace remotecl;

@@ -78,7 +78,7 @@ cl_int clGetKernelInfo(cl_kernel kernel, cl_kernel_info name, std::size_t size, 
   }
 }
 
-// What is only read stays valid elsewhere, so it is const; what is only written has no such word.
+// An input is const, so that its copies elsewhere stay valid; OpenCL has no such qualifier for an output.
 cl_int clGetKernelArgInfo(cl_kernel kernel, cl_uint index, cl_kernel_arg_info name, std::size_t size, void* value,
                           std::size_t* size_ret) {
   if (index >= kernel->arguments.size()) return CL_INVALID_ARG_INDEX;

@@ -1,5 +1,5 @@
-// Buffers. Those that a plugin's process can share are blocks; small ones are copied for it, and lie in this process's
-// own memory.
+// Buffers. Large ones are blocks, which a plugin's process can share; small ones lie in this process's own memory and
+// are copied for a call.
 #include <cstdlib>
 #include <cstring>
 #include <new>

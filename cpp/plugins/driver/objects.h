@@ -84,7 +84,7 @@ T* made(T* object, cl_int* error_ret) {
 
 struct Command;
 
-// Each device has it: writes why the program's last failed call failed. The plugin does not see it.
+// remotecl.error, which every device has: writes why the program's last failed call failed. The plugin does not see it.
 const KernelDescription& error_kernel();
 
 }  // namespace remotecl::plugins
@@ -157,7 +157,7 @@ struct _cl_program : remotecl::plugins::Object {
   ~_cl_program();
   const remotecl::plugins::Held<_cl_context> context;
   std::vector<std::uint32_t> kernels;  // indices in the device
-  // Of the calls, which come one at a time, each after the one before.
+  // Used by the program's calls, which run one at a time, in their order.
   std::shared_ptr<remotecl::plugins::Instance> instance;
   std::string last_error;
   remotecl::plugins::Held<_cl_event> last_call GUARDED_BY(remotecl::plugins::state_mutex);

@@ -83,7 +83,8 @@ cl_int clGetPlatformInfo(cl_platform_id, cl_platform_info name, std::size_t size
   }
 }
 
-// "CL_DEVICE_TYPE_ALL: All OpenCL devices available in the system, except for custom devices." All here are such.
+// "CL_DEVICE_TYPE_ALL: All OpenCL devices available in the system, except for custom devices." All devices here are
+// custom.
 cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint count, cl_device_id* ids,
                       cl_uint* count_ret) {
   const bool is_custom = type != CL_DEVICE_TYPE_ALL && (type & CL_DEVICE_TYPE_CUSTOM) != 0;

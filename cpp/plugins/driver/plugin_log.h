@@ -8,7 +8,7 @@ namespace remotecl::plugins {
 
 using LogSink = void (*)(const char* line);
 
-// To the daemon's log, no more than some lines a second. Kept until the daemon has given its sink.
+// Writes to the daemon's log, at most a few lines a second. Lines are kept until the daemon has set its sink.
 void log_line(const std::string& line);
 // The function that the daemon finds under REMOTECL_PLUGIN_LOG_FUNCTION, by clGetExtensionFunctionAddressForPlatform().
 void set_log(LogSink sink);

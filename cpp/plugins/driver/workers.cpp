@@ -32,7 +32,7 @@ class Workers {
       std::thread([this] { serve(); }).detach();
       ++threads_;
     } catch (const std::system_error&) {
-      // Those that are there will do it; without any, the next one that starts.
+      // An existing thread will do the work; if there is none, the next one that starts.
     }
   }
 
@@ -51,7 +51,7 @@ class Workers {
       work_.pop_front();
       lock.unlock();
       work();
-      work = nullptr;  // what it holds may need other locks
+      work = nullptr;  // without the lock, because what it holds may need others
       lock.lock();
     }
     --threads_;
@@ -67,7 +67,7 @@ class Workers {
 }  // namespace
 
 void submit_work(std::function<void()> work) {
-  static Workers& workers = *new Workers;  // its threads outlive what is static
+  static Workers& workers = *new Workers;  // its threads outlive static objects
   workers.submit(std::move(work));
 }
 

@@ -14,13 +14,13 @@ using libav::functions;
 
 constexpr std::size_t kWaitingMax = 16;  // pictures; a packet of VP9 or AV1 holds 8
 
-// What FFmpeg calls them, best first.
+// FFmpeg's names for a codec's decoders and encoders, best first.
 struct CodecNames {
   std::string_view name;
   std::array<const char*, 3> decoders, encoders;
   const char* pixels;  // that encoders take
-  // A decoder that makes its hardware's context itself and gives pictures in this process's memory. The others need
-  // fields of AVCodecContext, whose places differ among releases.
+  // A decoder that makes its hardware's context itself and gives pictures in this process's memory. Other hardware
+  // decoders need fields of AVCodecContext, whose offsets differ among releases.
   const char* hardware;
 };
 constexpr std::array kCodecs = {
@@ -60,7 +60,7 @@ libav::CodecPointer make_encoder(const StreamName& name, const libav::AVCodec* c
   set(context, "time_base", "1/" + std::to_string(rate));
   set(context, "b", std::to_string(name.number("bitrate", 4'000'000, 1000, 1'000'000'000)));
   set(context, "g", std::to_string(name.number("gop", 30, 1, 10'000)));
-  // A packet for each picture at once.
+  // Makes the encoder output one packet for each picture, without delay.
   set(context, "bf", "0");
   set(context, "tune", "zerolatency");
   set(context, "preset", "veryfast");
@@ -75,7 +75,7 @@ libav::CodecPointer make_decoder(const libav::AVCodec* codec) {
   set(context, "max_pixels", kPixelsMax);
   set(context, "threads", "auto");
   set(context, "thread_type", "slice");
-  // A picture of which a part is guessed is an error, not a picture.
+  // Fails instead of guessing a part of a picture.
   set(context, "err_detect", "explode");
   return context;
 }
@@ -84,7 +84,7 @@ void open_codec(const libav::CodecPointer& context, const libav::AVCodec* codec,
   check(functions().avcodec_open2(context.get(), codec, nullptr), what, kBroken);
 }
 
-// What decodes the same in hardware; empty: nothing does.
+// The hardware decoder of the same codec; empty if there is none.
 std::string hardware_for(const libav::AVCodec* codec) {
   for (const CodecNames& each : kCodecs) {
     for (const char* const name : each.decoders) {
@@ -152,8 +152,8 @@ void PacketDecoder::send(std::span<const std::byte> packet) {
   if (packet.size() > 256u << 20) throw PluginError(kBroken, "a packet of more than 256 MiB");
   check(all.av_new_packet(packet_.get(), static_cast<int>(packet.size())), "keeping the packet", kBroken);
   std::memcpy(packet_->data, packet.data(), packet.size());
-  // A packet may hold several pictures, of which each call takes one. The decoder takes no other packet while it has
-  // too many of them.
+  // A packet may hold several pictures, and each call takes one. While the decoder has too many of them, it takes no
+  // other packet, so they move to waiting_.
   std::optional<PluginError> error;
   int sent = libav::kAgain;
   for (std::size_t tries = 0; sent == libav::kAgain && tries <= kWaitingMax; ++tries) {
@@ -162,7 +162,7 @@ void PacketDecoder::send(std::span<const std::byte> packet) {
     try {
       libav::FramePointer picture = receive();
       if (picture != nullptr && waiting_.size() < kWaitingMax) waiting_.push_back(std::move(picture));
-    } catch (const PluginError& wrong) {  // with a picture before this packet's
+    } catch (const PluginError& wrong) {  // of a picture from an earlier packet
       error = wrong;
     }
   }
@@ -175,7 +175,7 @@ std::optional<Frame> PacketDecoder::decode(std::span<const std::byte> packet) {
   const auto& all = functions();
   if (packet.empty()) {
     if (!is_draining_) {
-      // The end makes the decoder forget a packet that it has not begun.
+      // Empties the decoder first, because the end makes it forget a packet that it has not begun.
       while (waiting_.size() < kWaitingMax) {
         libav::FramePointer picture = receive();
         if (picture == nullptr) break;

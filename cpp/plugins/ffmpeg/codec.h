@@ -27,7 +27,7 @@ class PacketDecoder {
 
   libav::CodecPointer context_;
   libav::PacketPointer packet_;
-  std::deque<libav::FramePointer> waiting_;  // which the decoder gave before it took another packet
+  std::deque<libav::FramePointer> waiting_;  // given by the decoder before it took another packet
   PictureConverter converter_;
   bool is_draining_ = false;
 };
@@ -53,8 +53,8 @@ class PictureEncoder {
   bool is_draining_ = false;
 };
 
-// A decoder for whole pictures at once, which does not hold them back: this one, or one of hardware that decodes the
-// same, as the name says (hardware=). `prepare` sets what is known of the stream, before it is opened. Throws
+// Opens a decoder that gives each picture as soon as it is complete: `codec`, or a hardware decoder of the same codec
+// if the name asks for one (hardware=). `prepare` sets what is known of the stream before the decoder is opened. Throws
 // PluginError.
 libav::CodecPointer open_decoder(const StreamName& name, const libav::AVCodec* codec,
                                  const std::function<void(const libav::CodecPointer&)>& prepare);

@@ -31,7 +31,7 @@ struct Codecs {
 // A codec is named without a scheme: h264?format=rgba.
 StreamName codec_name(std::string_view text) { return StreamName("codec:" + std::string(text)); }
 
-// A frame that there may be.
+// Copies the frame, if there is one.
 FrameInfo put(const std::optional<Frame>& frame, std::span<std::byte> to) {
   if (!frame) return {};
   if (frame->bytes.size() > to.size()) {

@@ -5,9 +5,10 @@
 #include <memory>
 #include <string>
 
-// As much of FFmpeg's interface as is used here, declared by ourselves: the libraries are those of the machine, of
-// releases 5 to 8, whose structs begin alike. What differs is reached by functions and named options, and in one place
-// by the release. With FFmpeg's own headers the program would fit the one release that it was compiled with.
+// The part of FFmpeg's interface that is used here, declared by ourselves because the machine's libraries may be any of
+// releases 5 to 8. Their structs begin alike; what differs is reached by functions and named options, and in one place
+// by the number of the release. With FFmpeg's own headers the program would fit the one release that it was compiled
+// with.
 namespace remotecl::plugins::libav {
 
 struct Rational {
@@ -21,7 +22,7 @@ struct AVFrame {
   int width, height;
   int samples;
   int format;
-  int hidden[4];  // a flag, the type of picture and the shape of pixels, in an order of its release
+  int hidden[4];  // a flag, the type of picture and the shape of pixels, in an order that depends on the release
   std::int64_t pts;
 };
 static_assert(offsetof(AVFrame, width) == 104 && offsetof(AVFrame, format) == 116 && offsetof(AVFrame, pts) == 136);
@@ -85,7 +86,7 @@ constexpr int kSeekBackward = 1, kSeekByte = 2;
 constexpr int kBilinear = 2;
 constexpr std::size_t kPadding = 64;  // zeros behind a packet
 
-// The libraries' functions. One for the process, which stays.
+// The libraries' functions. Loaded once for the process, and never unloaded.
 struct Functions {
   int release = 0;  // 5 to 8
 

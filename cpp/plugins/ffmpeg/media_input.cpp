@@ -43,7 +43,7 @@ File accept_one(const File& listener, std::chrono::milliseconds patience) {
   return connection;
 }
 
-// What FFmpeg may use for an address that begins so.
+// The protocols that FFmpeg may use for an address with this scheme.
 std::string protocols_of(const std::string& scheme) {
   if (scheme == "http") return "http,tcp";
   if (scheme == "https") return "https,tls,tcp";
@@ -89,7 +89,7 @@ std::unique_ptr<MediaInput> MediaInput::open(const StreamName& name, const Rules
 MediaInput::~MediaInput() {
   if (context_ != nullptr) functions().avformat_close_input(&context_);
   if (io_ != nullptr) {
-    // The buffer is FFmpeg's by now, and the first member behind the options.
+    // FFmpeg may have replaced the buffer, so it is read from the context: the second member, after av_class.
     functions().av_freep(reinterpret_cast<std::byte*>(io_) + sizeof(void*));
     functions().avio_context_free(&io_);
   }

@@ -10,8 +10,8 @@
 
 namespace remotecl::plugins {
 
-// Where FFmpeg's bytes come from. What is opened here by descriptor can name no other file or address: FFmpeg gets
-// bytes, and no protocol to open more.
+// Where FFmpeg's bytes come from. A stream that is opened here by descriptor cannot lead to another file or address,
+// because FFmpeg gets only its bytes and no protocol to open more.
 class MediaInput {
  public:
   // Throws PluginError.
@@ -24,7 +24,7 @@ class MediaInput {
   // Of the stream with that index.
   void* parameters(int index) const;
   libav::Rational time_base(int index) const;
-  // Neither a file nor paced by its reader.
+  // Delivers at a rate of its own, unlike a file.
   bool is_live() const { return is_live_; }
 
  private:

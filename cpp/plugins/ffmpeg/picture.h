@@ -30,7 +30,7 @@ class PictureConverter {
 
   // Of a decoded picture as it will be in a buffer. Throws PluginError if it has no proper size.
   FrameInfo info_of(const libav::AVFrame& picture) const;
-  // `to` has its size at least.
+  // `to` has at least the picture's size.
   void from(const libav::AVFrame& picture, std::span<std::byte> to);
   Frame frame_of(const libav::AVFrame& picture);
   // `picture` has its size, format and memory.

@@ -17,8 +17,8 @@ using libav::functions;
 using Clock = std::chrono::steady_clock;
 
 constexpr double kUsualRate = 25;
-// FFmpeg's own errors are further from 0. The system's are of the source: a camera that is unplugged gives EINVAL or
-// ENODEV, a connection ECONNRESET or ETIMEDOUT.
+// FFmpeg's own errors are below this. The system's errors come from the source: a camera that is unplugged gives EINVAL
+// or ENODEV, a connection ECONNRESET or ETIMEDOUT.
 constexpr int kLastSystemError = -4095;
 
 // Pictures one after another, as they are decoded. One thread.
@@ -40,8 +40,8 @@ class VideoDecoder {
 
   bool is_live() const { return input_->is_live(); }
 
-  // Returns false at the end. After an error the next call goes on behind what was wrong. The picture's time is in ns
-  // since the first one.
+  // Returns false at the end. After an error the next call goes on after the defect. The picture's time is in ns since
+  // the first one.
   bool decode(libav::AVFrame& picture) {
     for (;;) {
       const int got = functions().avcodec_receive_frame(context_.get(), &picture);
@@ -58,7 +58,7 @@ class VideoDecoder {
   }
 
   void rewind() {
-    // Streams without an index have no times to look for.
+    // Streams without an index cannot be searched by time.
     if (functions().av_seek_frame(input_->context(), stream_, 0, libav::kSeekBackward) < 0) {
       check(functions().av_seek_frame(input_->context(), stream_, 0, libav::kSeekByte), "going back to the beginning",
             kGone);
@@ -78,7 +78,7 @@ class VideoDecoder {
     }
     const double ns = 1e9 * static_cast<double>(picture.pts) * base.numerator / base.denominator;
     if (!first_ns_) first_ns_ = ns;
-    // A time that no clock has is a defect of the stream.
+    // An absurd time is a defect of the stream, so it is clamped.
     return static_cast<std::int64_t>(std::clamp(ns - *first_ns_, 0.0, 1e18));
   }
 

@@ -32,7 +32,8 @@ constexpr bool kIsSanitized = false;
 #endif
 constexpr std::int32_t kInvalidDevice = -33;  // CL_INVALID_DEVICE
 
-// A decoder that leaks ends before it takes the machine with it; nothing that it starts gets new rights.
+// Limits memory, so that a decoder that leaks ends before it harms the machine, and denies new rights to all that it
+// starts.
 void confine() {
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   const rlimit memory{kMemoryMax, kMemoryMax}, no_core{0, 0};
@@ -44,7 +45,8 @@ void confine() {
 #endif
 }
 
-// A call that hangs does not outlive its program or the daemon; a sink has this long to close its file.
+// Ends this process kTimeToClose after the driver has gone, so that a call that hangs does not outlive its program or
+// the daemon. A sink has that long to close its file.
 void end_with_the_driver() {
   std::thread([] {
     pollfd wait{kSocketDescriptor, POLLRDHUP, 0};

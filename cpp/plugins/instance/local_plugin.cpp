@@ -7,7 +7,7 @@
 namespace remotecl::plugins {
 namespace {
 
-// What a plugin says of a call, whatever it has made of the room for it.
+// What a plugin says of a call, safe even if it has left no terminated text in `why`.
 Outcome outcome_of(std::int32_t code, char (&why)[REMOTECL_PLUGIN_WHY_MAX + 1]) {
   why[REMOTECL_PLUGIN_WHY_MAX] = '\0';
   if (code == 0) return {};

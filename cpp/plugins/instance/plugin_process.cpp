@@ -19,7 +19,7 @@ namespace {
 constexpr std::chrono::milliseconds kRestartPause{100};
 constexpr std::chrono::milliseconds kTimeToDie{200};
 
-// Secrets of the daemon are none of a plugin's business.
+// The environment variables that a plugin gets; others may hold secrets of the daemon.
 std::vector<std::string> environment_of_plugin() {
   std::vector<std::string> environment;
   for (const char* const name : {"PATH", "LANG", "TZ", "LD_LIBRARY_PATH", "LIBVA_DRIVER_NAME", "CUDA_VISIBLE_DEVICES",
@@ -103,7 +103,7 @@ void PluginProcess::read_description(Clock::time_point end) {
   description_ = decode_description(Bytes(bytes).first(described->size));
 }
 
-// Blocks that nobody has any more.
+// Asks the process to unmap blocks that no longer exist.
 void PluginProcess::forget_gone(CallMessage& message) {
   for (auto at = known_.begin(); at != known_.end() && message.gone_count < REMOTECL_PLUGIN_ARGUMENTS_MAX;) {
     if (!at->second.expired()) {
@@ -175,7 +175,7 @@ PluginProcess::~PluginProcess() {
   end();
 }
 
-// Does not reap it: until then nothing else has its id.
+// Does not reap the process, so that nothing else gets its id.
 bool PluginProcess::ends_within(std::chrono::milliseconds time) const {
   const auto until = Clock::now() + time;
   for (;;) {
@@ -189,7 +189,7 @@ bool PluginProcess::ends_within(std::chrono::milliseconds time) const {
 
 std::string PluginProcess::end() {
   if (id_ < 0) return "had ended before";
-  // One that has closed its socket is ending by itself, for a reason that is of interest.
+  // A process that has closed its socket is ending by itself; waits, because the reason is of interest.
   char byte = 0;
   if (::recv(socket_.descriptor(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) ends_within(kTimeToDie);
   siginfo_t info{};

@@ -16,7 +16,7 @@
 namespace remotecl::plugins {
 
 // One process that runs a plugin: remotecl-plugin-host. Nothing that it answers is trusted. When this object is
-// destroyed the process has kTimeToClose to close its files, and is ended.
+// destroyed the process has kTimeToClose to close its files, and is then ended.
 class PluginProcess {
  public:
   // A process that only describes its plugin.

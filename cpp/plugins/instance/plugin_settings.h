@@ -9,8 +9,8 @@ namespace remotecl::plugins {
 
 // The operator's settings for plugins. A value.
 struct PluginSettings {
-  // The daemon hands it to the driver in this variable of its own process: the driver is a library that the OpenCL
-  // loader opens.
+  // The daemon passes the settings to the driver in this environment variable of its own process, because the driver is
+  // a library that the OpenCL loader opens.
   static constexpr const char* kVariable = "REMOTECL_PLUGIN_DRIVER";
 
   std::vector<std::string> plugins;  // libraries
@@ -22,7 +22,7 @@ struct PluginSettings {
 };
 
 std::string settings_text(const PluginSettings& settings);
-// Lines that it does not know are passed over.
+// Ignores unknown lines.
 PluginSettings parse_settings(std::string_view text);
 
 }  // namespace remotecl::plugins

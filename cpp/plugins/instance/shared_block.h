@@ -7,10 +7,10 @@
 namespace remotecl::plugins {
 
 // Memory that this process can share with those of plugins. Zeros at first. When it is destroyed its pages are given
-// back to the system, also while another process still maps them.
+// back to the system, even while another process still maps them.
 class SharedBlock {
  public:
-  // Each takes a descriptor of the daemon, which needs them for connections.
+  // Each block takes a descriptor of the daemon, which also needs descriptors for connections.
   static constexpr std::size_t kCountMax = 1024;
 
   // Null: the system has no more.

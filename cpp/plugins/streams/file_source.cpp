@@ -55,7 +55,7 @@ FilePart part_of(const StreamName& name, std::uint64_t size) {
 
 File open_file(const StreamName& name, const Rules& rules) {
   name.allow_keys({"offset", "bytes", "records", "lengths", "max", "rate", "policy", "loop"});
-  name.wants_newest();  // a wrong word before a missing file
+  name.wants_newest();  // reports a wrong word before a missing file
   return open_allowed(rules, "read", name.place(), O_RDONLY | O_NONBLOCK);
 }
 
@@ -80,7 +80,7 @@ class PacedSource : public Source {
     return info;
   }
 
-  // Goes to the next frame. Returns false at the end, where it stays if the frame is to be passed over.
+  // Goes to the next frame. Returns false at the end, and in place of passing over the last frame.
   virtual bool advance(bool passes_over) = 0;
   virtual void rewind() = 0;
   // Of the frame that advance() has found.
@@ -111,7 +111,7 @@ class FileSource final : public PacedSource {
         next_(part_.begin) {}
 
  private:
-  // The last frame of newest is not passed over: a slow reader still sees the end of a file.
+  // The last frame is never passed over, so that a slow reader that wants the newest still sees the end of a file.
   bool advance(bool passes_over) override {
     const std::uint64_t before = next_;
     begin_ = next_;

@@ -18,9 +18,9 @@ namespace {
 
 constexpr char kMagic[9] = "RCLRING1";
 constexpr std::chrono::microseconds kLook{500};
-constexpr std::chrono::milliseconds kLookForAnother{100};  // writer, while this one writes nothing
+constexpr std::chrono::milliseconds kLookForAnother{100};  // for another writer, while the present one writes nothing
 
-// As docs/streams.md has it. Whoever writes it is not trusted: sizes are read once and checked.
+// The layout is in docs/streams.md. The writer is not trusted: sizes are read once and checked.
 struct RingHeader {
   char magic[8];
   std::uint64_t slots;
@@ -69,7 +69,7 @@ class RingSource final : public Source {
   std::optional<FrameInfo> find() override {
     const auto end = std::chrono::steady_clock::now() + patience_;
     auto next_look = std::chrono::steady_clock::now() + kLookForAnother;
-    // The writer may be in the slot of the oldest frame already, to put the next one there.
+    // The writer may already be overwriting the oldest frame with the next one.
     const std::uint64_t kept = std::max<std::uint64_t>(1, slots_ - 1);
     for (std::uint64_t overtaken = 0;;) {
       const std::uint64_t count = load(header().count);
@@ -105,7 +105,7 @@ class RingSource final : public Source {
  private:
   const RingHeader& header() const { return *static_cast<const RingHeader*>(memory_); }
 
-  // Whether the name leads to other memory by now: a writer that starts again may remove it and make it anew.
+  // Whether the name now leads to other memory: a restarted writer may remove the memory and make it anew.
   bool is_replaced() const {
     const File found(::shm_open(name_.c_str(), O_RDONLY, 0));
     struct stat ours {
@@ -114,7 +114,7 @@ class RingSource final : public Source {
            ours.st_ino != theirs.st_ino;
   }
 
-  // Nothing if it is written again meanwhile.
+  // Nothing if the slot is overwritten meanwhile.
   std::optional<Frame> copy(std::uint64_t number) const {
     const auto* const at = static_cast<const std::byte*>(memory_) + sizeof(RingHeader) +
                            number % slots_ * (slot_size_ + sizeof(SlotHeader));

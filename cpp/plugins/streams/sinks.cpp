@@ -47,7 +47,8 @@ class FileSink final : public Sink {
       if (has_lengths_) return write_all(file_.get(), with_length(frame));
       write_all(file_.get(), frame);
     } catch (const PluginError&) {
-      // The disk may be full: whoever reads the file later finds whole frames. Pipes take nothing back.
+      // The disk may be full. Removes the part of the frame, so that readers find whole frames; pipes take nothing
+      // back.
       is_lost_ = begin < 0 || ::ftruncate(file_.get(), begin) != 0 || ::lseek(file_.get(), begin, SEEK_SET) != begin;
       throw;
     }

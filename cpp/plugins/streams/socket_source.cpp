@@ -16,7 +16,7 @@
 namespace remotecl::plugins {
 namespace {
 
-// After which a thread looks whether it is to end.
+// How often a thread checks whether it is to end.
 constexpr std::chrono::milliseconds kTick{50};
 constexpr std::size_t kDatagramMax = 64u << 10;
 
@@ -65,7 +65,7 @@ class Connection {
   }
 
   std::optional<Frame> end(bool& is_over) {
-    if (takes_another_) {  // what came of a frame ends with its sender
+    if (takes_another_) {  // drops the unfinished frame of the sender that has gone
       connection_ = File();
       begin_frame();
       return std::nullopt;
@@ -94,7 +94,7 @@ class Connection {
   }
 
   File listener_, connection_;
-  const bool takes_another_;  // sender, when one has gone
+  const bool takes_another_;  // accepts another sender when the present one has gone
   const std::uint64_t record_, frame_max_;
   std::vector<std::byte> wanted_;
   std::size_t have_ = 0;

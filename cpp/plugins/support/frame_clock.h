@@ -14,7 +14,7 @@ class FrameClock {
   // `rate`: frames a second; 0: at once.
   explicit FrameClock(double rate) : rate_(rate) {}
 
-  // How many frames are over already when frame `number` is asked for: a later one is due by now.
+  // How many frames from `number` on are outdated, because a later one is due by now.
   std::uint64_t overdue(std::uint64_t number);
   // Returns when frame `number` is due.
   void wait_for(std::uint64_t number);

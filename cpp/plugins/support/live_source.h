@@ -18,7 +18,7 @@ namespace remotecl::plugins {
 // beyond a bound. With `newest` only the last frame is kept; otherwise up to `depth`, and then the source waits.
 class LiveSource : public Source {
  public:
-  // Waits for one frame, for a short time: nothing yet if that is over. Throws PluginError. `is_over` may be set.
+  // Waits a short time for one frame; nothing if none has come yet. Throws PluginError. `is_over` may be set.
   using Receive = std::function<std::optional<Frame>(bool& is_over)>;
 
   LiveSource(Receive receive, bool keeps_newest, std::size_t depth, std::chrono::milliseconds patience);
@@ -37,7 +37,7 @@ class LiveSource : public Source {
   const bool keeps_newest_;
   const std::size_t depth_;
   const std::chrono::milliseconds patience_;
-  Frame found_;  // its reader's
+  Frame found_;  // used by the reader only
   mutable Mutex mutex_;
   ConditionVariable changed_;
   std::deque<Frame> frames_ GUARDED_BY(mutex_);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr mode_t kNewFileMode = 0644;
 
-// What is left of the path below the folder; empty if it is elsewhere.
+// The path relative to the folder; empty if it is not below the folder.
 std::string below(std::string folder, const std::string& path) {
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
   if (path == folder) return ".";

@@ -23,8 +23,8 @@ class File {
   int descriptor_;
 };
 
-// A file or folder in one that a rule of `kind` ("read" or "write") names: the system resolves the path below that
-// folder, and refuses one that leaves it, by a link or otherwise. `flags` as for open(). Throws PluginError.
+// Opens a file or folder below one that a rule of `kind` ("read" or "write") names. The system resolves the path below
+// that folder, and refuses a path that leaves it, by a link or otherwise. `flags` as for open(). Throws PluginError.
 File open_allowed(const Rules& rules, const std::string& kind, const std::string& path, int flags);
 
 }  // namespace remotecl::plugins

@@ -35,8 +35,8 @@ class OpenStreams {
   std::map<std::string, std::unique_ptr<T>> open_;
 };
 
-// Does that with a stream. One that is lost is closed, so the next call opens it anew: the camera may have been plugged
-// in again.
+// Does `work` with a stream. Closes a stream that is lost, so that the next call opens it anew: the camera may have
+// been plugged in again.
 template <class T>
 auto with_stream(OpenStreams<T>& streams, const StreamName& name, auto&& make, auto&& work) {
   T& stream = streams.get(name, make);

@@ -16,7 +16,7 @@ class PluginError : public std::runtime_error {
   std::int32_t code_;
 };
 
-// Their meaning here.
+// The meaning of the codes here.
 constexpr std::int32_t kGone = -2;         // CL_DEVICE_NOT_AVAILABLE: the source or sink is not there, or silent
 constexpr std::int32_t kBroken = -5;       // CL_OUT_OF_RESOURCES: data that cannot be understood
 constexpr std::int32_t kWrongName = -30;   // CL_INVALID_VALUE

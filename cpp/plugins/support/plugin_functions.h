@@ -36,7 +36,7 @@ struct PluginFunctions {
   static void close(void* instance) { delete static_cast<Instance*>(instance); }
 };
 
-// The parts of a plugin's description. The arrays are kept.
+// The parts of a plugin's description. They keep pointers to the arrays.
 constexpr remotecl_plugin_argument argument(const char* name, const char* type, std::uint32_t kind,
                                             std::uint32_t bytes = 1) {
   return {sizeof(remotecl_plugin_argument), name, type, kind, bytes};
@@ -58,7 +58,7 @@ constexpr remotecl_plugin plugin_of(const remotecl_plugin_device& device) {
 inline constexpr remotecl_plugin_argument kContentSize =
     argument("content_size", "ulong*", REMOTECL_PLUGIN_OUTPUT, sizeof(std::uint64_t));
 inline constexpr remotecl_plugin_argument kInfo = argument("info", "ulong*", REMOTECL_PLUGIN_OUTPUT, sizeof(FrameInfo));
-// Of remotecl.read.
+// The arguments of remotecl.read.
 inline constexpr remotecl_plugin_argument kReadArguments[] = {argument("source", "char*", REMOTECL_PLUGIN_INPUT),
                                                               argument("frame", "uchar*", REMOTECL_PLUGIN_OUTPUT),
                                                               kContentSize, kInfo};

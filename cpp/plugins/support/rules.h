@@ -20,9 +20,10 @@ class Rules {
   void require(std::string_view kind, const std::string& what) const;
   // Throws PluginError unless a rule connect:NETWORK[/BITS][:PORT[-PORT]] names the address.
   void require_connection(const sockaddr& address) const;
-  // Unless a rule url:PREFIX/ or url:ADDRESS names the address, in which no "." or ".." leads out of the prefix.
+  // Throws PluginError unless a rule url:PREFIX/ or url:ADDRESS names the address, in which no "." or ".." leads out of
+  // the prefix.
   void require_address(const std::string& address) const;
-  // Unless a rule listen:PORT[-PORT] names the port.
+  // Throws PluginError unless a rule listen:PORT[-PORT] names the port.
   void require_listening(std::uint16_t port) const;
 
  private:

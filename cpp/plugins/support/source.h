@@ -29,9 +29,9 @@ class Source {
   virtual bool is_lost() const { return false; }
 
  protected:
-  // Goes to the next frame, of which the size is known then. Nothing: the stream has ended. Throws PluginError.
+  // Goes to the next frame, whose size is then known. Nothing: the stream has ended. Throws PluginError.
   virtual std::optional<FrameInfo> find() = 0;
-  // Puts the frame that was found, whose size `to` has at least, straight to where it belongs. Throws PluginError.
+  // Puts the frame that was found straight into `to`, which has at least its size. Throws PluginError.
   virtual void put(std::span<std::byte> to) = 0;
 
  private:

@@ -20,7 +20,7 @@ StreamName::StreamName(std::string_view text) {
     throw PluginError(kWrongName, "\"" + text_ + "\" names no stream: write SCHEME:PLACE, like file:/data/clip.bin");
   }
   scheme_ = text_.substr(0, colon);
-  // A network stream's own questions stay part of its address.
+  // A question mark within a URL stays part of the address.
   const bool is_url = text_.compare(colon, 3, "://") == 0;
   const std::size_t question = is_url ? std::string::npos : text_.find('?', colon);
   place_ = text_.substr(colon + 1, question == std::string::npos ? question : question - colon - 1);

@@ -27,7 +27,7 @@ class AcceptTrouble {
   }
 
  private:
-  // A daemon at its limit may reach it again with every new connection.
+  // The least time between two reports, because a daemon at its limit may reach it again with every new connection.
   static constexpr std::chrono::minutes kSilence{1};
 
   bool is_reported_ = false;

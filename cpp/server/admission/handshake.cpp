@@ -33,8 +33,8 @@ void answer(Connection& connection, Welcome welcome, std::string_view text = {})
   send_whole(connection, bytes.bytes());
 }
 
-// The peer waits for an answer in TLS. Its bytes must be read first: closing a connection with unread data
-// discards our answer.
+// Answers a peer that expects TLS. Then reads its bytes, because closing a connection with unread data discards the
+// answer.
 void refuse_tls(Connection& connection, std::uint64_t epoch) {
   refuse(
       connection, epoch, WelcomeStatus::kNoTls,

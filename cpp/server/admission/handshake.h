@@ -23,7 +23,7 @@ bool has_certificate(Connection& connection, std::uint64_t epoch);
 // A client that may have a session.
 struct Admission {
   std::uint64_t session;  // the new session's id
-  Secret secret;          // the session's secret, which its further connections prove to know
+  Secret secret;          // the session's secret; its further connections prove that they know it
   Secret shown;           // sent in the Welcome: the secret, or the proof of knowing the token
   std::uint64_t features;
   std::size_t token = 0;  // index of the token that it knows
@@ -35,13 +35,13 @@ std::optional<Admission> admit(Connection& connection, const Hello& hello, std::
                                std::span<const AccessToken> tokens, Deadline deadline, RejectionCounts& refusals);
 void welcome(Connection& connection, std::uint64_t epoch, const Admission& admission);
 
-// Accepts a further connection of a session, or one of a peer, that has proved to know `secret`. The answer
+// Accepts a further connection of a session, or one of a peer, that has proved knowledge of `secret`. The answer
 // proves the same.
 void welcome(Connection& connection, std::uint64_t epoch, const Hello& hello, const Secret& secret,
              std::uint64_t features);
 // A client that resumes a stream.
 struct Return {
-  std::size_t secret;  // index of the secret that it proved to know
+  std::size_t secret;  // index of the secret whose knowledge it has proved
   std::uint64_t received;
   Secret shown;  // sent in the Welcome in place of the secret
   Secret stripes_key;

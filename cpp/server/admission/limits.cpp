@@ -211,7 +211,7 @@ toml::table parse_setting(const std::string& setting) {
   return parse(key + " = " + (is_toml || is_number || is_word ? value : "\"" + value + "\""), origin);
 }
 
-// Values in `from` replace those in `to`. They are moved because copies lose where they were written.
+// Values in `from` replace those in `to`. Moves them, because a copy loses its position in the file.
 void merge(toml::table&& from, toml::table& to) {
   for (auto&& [key, value] : from) {
     toml::table* const known = to.get_as<toml::table>(key.str());

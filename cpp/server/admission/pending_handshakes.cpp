@@ -4,7 +4,7 @@
 
 namespace remotecl::server {
 
-// An IPv4 address, or the IPv6 network (64 bits), of which one host may have many addresses.
+// Returns an IPv4 address, or the /64 network of an IPv6 address, because one host may have many addresses in it.
 IpNumber PendingHandshakes::origin_of(const Address& address) {
   constexpr std::size_t kNetworkBytes = 8;
   IpNumber origin = ip_number(address.host).value_or(IpNumber{});

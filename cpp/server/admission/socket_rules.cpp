@@ -122,7 +122,7 @@ bool SocketRules::allows(const IpNumber& address, std::uint16_t port, std::strin
   return std::any_of(rules_.begin(), rules_.end(), [&](const Rule& rule) {
     if (!rule.path.empty() || !has_port(rule, port)) return false;
     if (!rule.name.empty()) return rule.name == host && (!is_closed || host == "localhost");
-    // To bind all addresses of a family is more than to bind one of them.
+    // Binding the wildcard address binds all of its family, so a rule for it allows each of them.
     if (use_ == For::kBind && is_wildcard(rule.where)) return is_v4(rule.where.network) == is_v4(address);
     return rule.where.has(address) && (!is_closed || names_closed(rule.where));
   });

@@ -12,20 +12,20 @@ namespace remotecl::server {
 
 // The addresses that the sockets of kernels may be connected to, or bound to: kernel-connect and kernel-bind of the
 // limits file. Each rule is HOST:PORTS or unix:/PATH. HOST is a network (ADDRESS[/BITS], IPv6 in brackets) or, to
-// connect to, a name; PORTS are PORT[-PORT], or *: all, of which those below 1024 cannot be bound. An immutable value
-// without a system call.
+// connect to, a name; PORTS are PORT[-PORT], or *: all, of which those below 1024 cannot be bound. An immutable value;
+// makes no system calls.
 class SocketRules {
  public:
   enum class For { kConnect, kBind };
-  // Addresses that mean another machine elsewhere, or several: unspecified, loopback, link-local, multicast.
+  // Addresses that mean a different machine in each place, or several: unspecified, loopback, link-local, multicast.
   static bool is_special(const IpNumber& address);
 
   // Throws std::invalid_argument, which quotes the rule and says what is wrong.
   SocketRules(For use, const std::vector<std::string>& rules);
 
-  // `name`: what the kernel called the host that has this address; the same address as text if that was a number.
-  // `own`: the addresses of this machine. Special addresses, and for kConnect those of this machine, are closed unless
-  // a rule names them: one for a network without any other address, or for localhost.
+  // `name`: the host's name as the kernel wrote it, or the address as text if the kernel wrote a number. `own`: the
+  // addresses of this machine. Special addresses, and for kConnect those of this machine, need a rule for one address,
+  // for a network of special addresses only, or for localhost.
   bool allows(const IpNumber& address, std::uint16_t port, std::string_view name,
               const std::vector<IpNumber>& own) const;
   bool allows_path(std::string_view path) const;

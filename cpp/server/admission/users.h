@@ -17,7 +17,7 @@
 namespace remotecl::server {
 
 // A user of the server: everyone who proves a certain token, or all clients without a token of their own.
-// Holds what the user has now and may have. Any thread.
+// Holds the user's usage and limits. Any thread.
 class User final : public RefCounted {
  public:
   // `counters`: counters_of_user() of them, shared by all processes in which this user has sessions.
@@ -97,8 +97,8 @@ class Grant {
 // All users that the server knows. Constant; any thread.
 class Users {
  public:
-  // `common`: the token of users without one of their own. `whom`: where sessions live. With `former`, users
-  // of the same name keep what they have. Throws LimitsError.
+  // `common`: the token of users without one of their own. `whom`: the processes that have sessions. With
+  // `former`, users of the same name keep their counters. Throws LimitsError.
   Users(std::optional<AccessToken> common, LimitsTable limits, const NativeDriver& driver, Counters::For whom,
         const Users* former = nullptr);
   // The same users with other limits. Throws LimitsError.

@@ -15,7 +15,7 @@ class CompletionNotifier {
  public:
   // Gets CL_COMPLETE or a negative error.
   using Function = std::function<void(cl_int status)>;
-  // Of an event's command: higher than those of the commands before it in the same queue.
+  // The position of an event's command: higher than those of the commands before it in the same queue.
   using Position = std::uint64_t;
   static constexpr Position kLast = ~Position{0};  // that of the session's last command so far
 
@@ -28,15 +28,15 @@ class CompletionNotifier {
   // The driver of this context calls back late.
   void expect_late(cl_context context) const;
 
-  // A command with this position comes. One thread at a time.
+  // Announces a command with this position. One thread at a time.
   void comes(Position position) const;
   // Calls `function` once, on a thread of the driver or before notify() returns. It must not block, take a
   // session's lock or enqueue commands. An event's end is reported before the ends of those that waited for
   // it.
   void notify(cl_event event, Function function, Position position = kLast) const;
   // The same, but if the event has ended, this reports it before returning, even if it must wait for a thread
-  // that is reporting older ends. For a client's request: the client may already know the end of what waited
-  // for the event.
+  // that is reporting older ends. For a client's request, because the client may already know that a
+  // command that waited for the event has ended.
   void notify_asked(cl_event event, Function function, Position position = kLast) const;
   // The same in no order, without waiting for the session's own threads. For ends that other sessions may
   // wait for.

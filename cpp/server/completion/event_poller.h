@@ -46,8 +46,8 @@ class EventPoller {
  private:
   // How long it polls at most before it leaves. Small commands of a GPU take 5 to 15 us.
   static constexpr auto kTime = std::chrono::microseconds(50);
-  // Polling in vain costs a core for that time, so it then polls less often: every kSkippedMax + 1 reads at
-  // least.
+  // Polling in vain costs a core for that time, so it then polls less often, but at least once in kSkippedMax + 1
+  // reads.
   static constexpr int kSkippedMax = 7;
   static constexpr int kLooksPerTurn = 4;
 

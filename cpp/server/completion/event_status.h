@@ -4,7 +4,7 @@
 
 namespace remotecl::server {
 
-// Of a native event; zero where the driver does not say.
+// A property of a native event; zero if the driver does not provide it.
 template <class T>
 T event_value(cl_event event, cl_event_info name) {
   T value{};

@@ -65,7 +65,7 @@ bool EventWaiters::wait(cl_event event, Function& function, Report report, Posit
     MutexLock lock(mutex_);
     if (!contexts_.contains(context)) return false;
     auto lane = lanes_.find(key);
-    // A thread waits for the later one already.
+    // A later event of the lane is waited for already, so this one gets a lane of its own.
     if (!has_ended && !is_apart && lane != lanes_.end() && !lane->second.jobs.empty() &&
         position < lane->second.jobs.front().position) {
       lane = lanes_.find(key = event);
@@ -200,7 +200,7 @@ void EventWaiters::called_back(void* key, const Native<cl_event>& event, cl_int 
   {
     MutexLock lock(mutex_);
     next = first(key);
-    // A lane and its callback go together, for who opens another one counts both.
+    // The lane and its callback are removed under one lock, because has_thread_for_one_more() counts both.
     if (!next || has_thread_for_one_more()) {
       --callbacks_;
       if (next) watch(key);
@@ -287,8 +287,8 @@ void EventWaiters::report() {
   reporter_ = {};
 }
 
-// A client that asks after it has got the end of what waited for the event must find the event ended; another
-// thread may just be reporting that.
+// Waits for the reports, because a client that already knows the end of a dependent command must find this event
+// ended, too, and another thread may still be reporting that.
 void EventWaiters::report_asked(std::uint64_t collected) {
   report();
   MutexLock lock(mutex_);

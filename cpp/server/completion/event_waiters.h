@@ -38,7 +38,7 @@ class EventWaiters final : public RefCounted {
 
   // From now on waits for events of this context.
   void add(cl_context context) EXCLUDES(mutex_);
-  // A command with this position comes. One thread at a time.
+  // Announces a command with this position. One thread at a time.
   void comes(Position position) {
     if (position > last_.load(std::memory_order_relaxed)) last_.store(position, std::memory_order_relaxed);
   }

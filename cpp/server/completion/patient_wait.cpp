@@ -25,7 +25,7 @@ cl_int wait_patiently(cl_event event) {
   cl_int status = execution_status(event);
   while (status > CL_COMPLETE && passed() < kEager) status = execution_status(event);
   if (status <= CL_COMPLETE) return status;
-  // As clWaitForEvents does: what is not flushed may never end.
+  // Flushes, as clWaitForEvents does, because a command that is not flushed may never end.
   const auto queue = event_value<cl_command_queue>(event, CL_EVENT_COMMAND_QUEUE);
   if (queue != nullptr) clFlush(queue);
   ::prctl(PR_SET_TIMERSLACK, 1000UL);  // else the system may make each pause of this thread 50 us longer

@@ -4,9 +4,9 @@
 
 namespace remotecl::server {
 
-// Returns when an event has ended: CL_COMPLETE, or the error that it ended with. NVIDIA's clWaitForEvents takes a core
-// all that time, and the driver's locks from who launches kernels. This looks at the status instead: all the time for
-// a millisecond, and then with pauses of a 128th of the time that has passed, so that an end is seen that much late.
+// Returns when an event has ended: CL_COMPLETE, or the error that it ended with. NVIDIA's clWaitForEvents keeps
+// a core busy and contends for the driver's locks with threads that launch kernels. This polls the status instead:
+// for a millisecond without pause, then with pauses of a 128th of the time passed, so it sees an end that much late.
 cl_int wait_patiently(cl_event event);
 
 }  // namespace remotecl::server

@@ -19,7 +19,7 @@ struct IsolationOptions {
 // The options that the daemon gives such a process.
 struct SessionProcessOptions {
   bool is_one = false;
-  bool has_store = false;  // the daemon, which the process asks
+  bool has_store = false;  // the daemon has a store, which the process uses through it
   std::string rdma;        // where the process accepts RDMA channels; empty: it accepts none
 };
 

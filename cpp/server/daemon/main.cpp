@@ -65,15 +65,15 @@ bool is_open(const Address& address, const Options& options, const server::Limit
          !limits.users.empty();
 }
 
-// Whether contained sessions of one user may find what others of them have stored, which is whatever their kernels
-// made of it. Strangers and the owners of certificates are all the same user.
+// Whether contained sessions of one user may find what that user's other sessions have stored, although kernels may
+// have changed it. Strangers and the owners of certificates all count as one user.
 bool shares_builds(const Address& address, const Options& options, const server::LimitsTable& limits) {
   const bool has_tokens = !options.token_file.empty() || !limits.users.empty();
   return options.store.trusts_users || (options.tls.client_ca.empty() && (has_tokens || address.is_loopback()));
 }
 
-// Where contained sessions accept RDMA channels; empty: nowhere. They get the RDMA device for that, by which their
-// kernels could reach other machines, so the operator must have asked for RDMA.
+// Where contained sessions accept RDMA channels; empty: nowhere. They get the RDMA device for that, and their
+// kernels could reach other machines through it, so the operator must have asked for RDMA.
 std::string rdma_of_sessions(const Options& options, const RdmaAcceptor* rdma) {
   const bool is_asked_for = rdma != nullptr && !options.rdma.empty();
   const bool is_encrypted = options.tls.is_on();
@@ -114,7 +114,7 @@ void require_protection(const Address& address, const Options& options, const se
   server::log_warning("--insecure: whoever reaches {} can use these devices", address.text());
 }
 
-// An option without the limits does as little as limits without the option.
+// Warns if only one of the option and the limits is given, because neither does anything alone.
 void check_kernel_sockets(const server::LimitsTable& limits) {
   const auto names_addresses = [](const server::Limits& each) { return each.kernel_connect || each.kernel_bind; };
   const bool is_some = names_addresses(limits.session) || names_addresses(limits.standard) ||

@@ -82,7 +82,7 @@ void add_isolation_options(CLI::App& app, IsolationOptions& options) {
                "say what cannot be kept from these processes here, and end");
 }
 
-// Those of a process that --isolate starts; people do not use them.
+// The options of a process that --isolate starts; not meant for users.
 void add_session_process_options(CLI::App& app, Options& options) {
   app.add_flag("--session-process", options.session_process.is_one)->group("");
   app.add_option("--session-folder", options.isolation.containment.folder)->group("");

@@ -36,7 +36,7 @@ struct Options {
   bool lists_devices = false;
 };
 
-// Reads the command line. Returns the exit status where that was all: it asked for help, or is wrong and says why.
+// Reads the command line. Returns the exit status if the program must end, after printing help or what is wrong.
 std::optional<int> read_options(int argc, char** argv, Options& options);
 
 }  // namespace remotecl::server

@@ -29,7 +29,7 @@ void add_folder(std::vector<std::string>& plugins, const fs::path& folder) {
   for (const fs::path& file : files) add_file(plugins, file);
 }
 
-// As the package and the build folder have it: bin/ has the programs, and lib/ beside it the libraries.
+// In the package and in the build folder, bin/ has the programs, and lib/ beside it the libraries.
 fs::path own_folder() { return fs::canonical("/proc/self/exe").parent_path(); }
 
 fs::path existing(const fs::path& file) {

@@ -19,8 +19,9 @@ struct PluginOptions {
   bool is_used() const { return has_streams || !files.empty() || !folders.empty(); }
 };
 
-// Tells the plugins' driver, by the environment of this process, what it is to serve. Before the first OpenCL call and
-// before any thread. Returns the driver's library; nothing if no plugins are wanted. Throws std::invalid_argument.
+// Passes the options to the plugins' driver through the environment of this process, so it must be called before the
+// first OpenCL call and before any thread. Returns the driver's library; nothing if no plugins are wanted. Throws
+// std::invalid_argument.
 std::optional<std::string> set_up_plugins(const PluginOptions& options);
 
 }  // namespace remotecl::server

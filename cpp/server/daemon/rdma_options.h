@@ -13,7 +13,7 @@ namespace remotecl::server {
 // acceptor of RDMA channels for a server that listens on `listen`, or null. Links to other servers obey the same
 // choice. Call it before other threads run. Throws ConnectionError if there is no RDMA although it is required.
 std::unique_ptr<RdmaAcceptor> open_rdma(const std::string& option, const Address& listen);
-// The route of bulk data between a network card and the memory of devices that have their own.
+// Logs the route of bulk data between a network card and devices with memory of their own.
 void log_way_to_memory(const NativeDriver& driver);
 
 }  // namespace remotecl::server

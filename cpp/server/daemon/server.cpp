@@ -141,7 +141,7 @@ void Server::refuse(Connection& connection, Refusal why, WelcomeStatus status, s
 
 void Server::serve(IncomingConnection& incoming) {
   const bool is_client = incoming.hello.role == Role::kControl || incoming.hello.role == Role::kMonitor;
-  // Further connections of a session, and peers, prove to know a secret instead.
+  // Further connections of a session, and peers, prove that they know a secret instead.
   if (!is_client || (incoming.hello.features & kFeatureResume) != 0) {
     host_->serve_further(incoming);
   } else if (tls_ && tls_->asks_for_certificates() && !has_certificate(*incoming.connection, epoch_)) {
@@ -153,7 +153,7 @@ void Server::serve(IncomingConnection& incoming) {
   }
 }
 
-// Returns false if no session may begin; the client has then been told.
+// Returns false if no session may begin; if the server is draining, the client has then been refused.
 bool Server::begin_session(IncomingConnection& incoming) {
   {
     MutexLock lock(mutex_);
@@ -201,7 +201,7 @@ void Server::serve_control(IncomingConnection& incoming) {
                       granted->user().name(), used->index()));
     }
   } else if (isolates_ && claims.see_all(driver_, *granted) != nullptr) {
-    // Another session has claimed it in this very moment.
+    // Another session has just claimed a device.
     return refuse(*incoming.connection, Refusal::kBusy, WelcomeStatus::kBusy,
                   "somebody has just got a device alone; try again");
   }

@@ -31,12 +31,11 @@ namespace remotecl::server {
 // its Host. Owned by main() or a test, which also calls stop().
 class Server {
  public:
-  // Starts listening and accepting. With tokens, this one or users', clients must prove that they know one.
-  // With `tls`, connections must use TLS. With `isolation`, each session has a process of its own, started by
-  // this command. `peers` says which servers may be linked. `store`, if not null, keeps built programs and must
-  // outlive the server, and so must `rdma`, which is null if bulk data does not go by RDMA. `limits` say at the start
-  // whether kernels may have sockets. Throws NoDevice,
-  // ConnectionError, LimitsError.
+  // Starts listening and accepting. If `token` is given or users have tokens, clients must prove that they know one.
+  // With `tls`, connections must use TLS. With `isolation`, each session has a process of its own, started by this
+  // command. `peers` says which servers may be linked. `store`, if not null, keeps built programs. `rdma` is null if
+  // bulk data does not go by RDMA. Both must outlive the server. Whether kernels may have sockets is fixed by these
+  // `limits`. Throws NoDevice, ConnectionError, LimitsError.
   Server(const Address& address, const DeviceSelection& devices, std::optional<AccessToken> token = {},
          std::optional<TlsServer> tls = {}, LimitsTable limits = {}, std::optional<ProcessCommand> isolation = {},
          PeerRules peers = {}, Store* store = nullptr, RdmaAcceptor* rdma = nullptr);

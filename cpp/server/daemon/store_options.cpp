@@ -62,8 +62,8 @@ std::unique_ptr<Store> open_store(const StoreOptions& options, const std::option
     const auto owners = options.trusts_users ? Store::Owners::kTogether : Store::Owners::kApart;
     auto store = std::make_unique<Store>(std::make_unique<FileDirectory>(folder), bounds, realm(token, client_ca),
                                          Store::Kind::kBuilds, owners);
-    // The kernel keeps their files in memory. Whoever knows a digest must not get another user's bytes, also where
-    // users trust each other's programs.
+    // Uploads need no memory here, because the kernel caches their files. Owners stay apart even if users trust each
+    // other's programs, because knowing a digest must not give access to another user's bytes.
     store->add_uploads(std::make_unique<Store>(std::make_unique<FileDirectory>(folder, FileDirectory::Sync::kNever),
                                                Store::Bounds{.directory = *size - bounds.directory, .memory = 0},
                                                realm(token, client_ca), Store::Kind::kUploads));

@@ -17,13 +17,13 @@ struct StoreOptions {
   std::string size = "4 GiB";
   bool trusts_users = false;  // each user may run what others have built
 
-  // `is_temporary`: the daemon ends with whoever has started it, and nothing is to stay behind. False: no store.
+  // `is_temporary`: the daemon ends with the program that started it, and nothing may stay behind.
   bool wants_store(bool is_temporary) const { return !is_off && folder != "none" && !(folder.empty() && is_temporary); }
 };
 
-// Null when the folder cannot be used, of which the log has a line. Daemons that let in others by `token`, or by
-// certificates signed by those in the file `client_ca`, find nothing of it. Throws std::invalid_argument for a size
-// that is none.
+// Returns null, and logs why, if the folder cannot be used. A daemon with another `token`, or with another file
+// `client_ca` of authorities that sign clients' certificates, does not find these entries. Throws
+// std::invalid_argument for an invalid size.
 std::unique_ptr<Store> open_store(const StoreOptions& options, const std::optional<AccessToken>& token,
                                   const std::string& client_ca);
 

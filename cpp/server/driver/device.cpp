@@ -7,7 +7,7 @@ namespace remotecl::server {
 
 namespace {
 
-constexpr std::uint64_t kReleasedPart = 32;  // of the memory, which released objects may keep
+constexpr std::uint64_t kReleasedPart = 32;  // released objects may keep 1/kReleasedPart of the memory
 
 }  // namespace
 
@@ -31,8 +31,8 @@ Device::Device(std::uint32_t index, Device& parent, cl_device_id id)
       released_memory_(load_, 0),
       clock_(*this, traits_.has_timer) {}
 
-// A context should retain its devices, but PoCL's does not retain a sub-device. What refers to it, such as the event of
-// a buffer's last write, may be released after the client has released the sub-device.
+// Releases a sub-device here and not in close(), because objects that refer to it, such as the event of a buffer's last
+// write, may be released after that. A context should retain its devices, but PoCL's does not retain a sub-device.
 Device::~Device() {
   close();
   if (root_ != nullptr) clReleaseDevice(id_);

@@ -12,8 +12,8 @@
 
 namespace remotecl::server {
 
-// A device's answers as they are sent, and then what the operator says of it; amounts of memory are capped at
-// `memory_max`. Refers to both, and the message refers to it.
+// A device's answers as they are sent, followed by the operator's. Amounts of memory are capped at `memory_max`. The
+// view refers to the answers, and the message to the view.
 class DeviceInfoView {
  public:
   DeviceInfoView(const std::vector<InfoAnswer>& answers, std::uint64_t memory_max,

@@ -82,7 +82,7 @@ class DeviceLoad {
   std::vector<Ref<QueueProgress>> queues_ GUARDED_BY(mutex_);
   std::atomic<std::size_t> queue_count_{0};
   struct Past {
-    Usage usage;  // without the commands and kernels of queues that there are
+    Usage usage;  // without the commands and kernels of existing queues
     Clock::time_point seen{};
   };
   std::map<std::uint64_t, Past> past_ GUARDED_BY(mutex_);  // by session, of those that have had queues

@@ -9,8 +9,8 @@ namespace remotecl::server {
 
 // The devices that a daemon serves, and their properties that no driver knows.
 struct DeviceSelection {
-  // A figure for devices: "[DEVICE=]NUMBER", where DEVICE is an index or part of a name; without it, for all. Later
-  // ones win.
+  // A figure for devices: "[DEVICE=]NUMBER". DEVICE is an index or part of a name; without it, the figure is for all
+  // devices. Later figures win.
   using Figures = std::vector<std::string>;
 
   DeviceSelection(std::convertible_to<std::string_view> auto&& devices)  // NOLINT: implicit, for those who only select

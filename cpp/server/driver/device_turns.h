@@ -19,7 +19,7 @@ namespace remotecl::server {
 class DeviceTurn;
 
 // Decides which session may give a device more work when several use it, and whether one has the device to
-// itself. FairShare with a clock and with the waiting threads. Owned by the device and the sessions; any
+// itself. Adds a clock and the waiting threads to FairShare. Owned by the device and the sessions; any
 // thread.
 class DeviceTurns final : public RefCounted {
  public:
@@ -37,8 +37,8 @@ class DeviceTurns final : public RefCounted {
   Ref<DeviceTurn> join(std::uint64_t session, double weight, std::optional<std::uint64_t> commands_max,
                        CompletionNotifier completions, bool is_timed = false) EXCLUDES(mutex_);
 
-  // The session that has made no progress for longest while the device has its commands, and since when. It
-  // is what others wait for. Only counted commands are considered.
+  // The session that has made no progress for longest while the device has its commands, and since when. Others
+  // wait for this session. Only counted commands are considered.
   struct Longest {
     std::uint64_t session;
     std::chrono::steady_clock::time_point since;

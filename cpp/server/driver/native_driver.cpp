@@ -17,7 +17,7 @@
 namespace remotecl::server {
 namespace {
 
-// As plugins/driver has them.
+// The same names as in plugins/driver.
 constexpr std::string_view kPluginPlatform = "remotecl plugins";
 constexpr const char* kPluginLogFunction = "remotecl_set_plugin_log";
 
@@ -47,7 +47,7 @@ std::vector<cl_device_id> devices_of(cl_platform_id platform) {
     if (clGetDeviceIDs(platform, type, 0, nullptr, &count) != CL_SUCCESS || count == 0) continue;
     std::vector<cl_device_id> some(count);
     if (clGetDeviceIDs(platform, type, count, some.data(), nullptr) != CL_SUCCESS) continue;
-    // Drivers of before OpenCL 1.2 may take an unknown type for any.
+    // Drivers older than OpenCL 1.2 may treat an unknown type as "any", so a device may come twice.
     for (const cl_device_id id : some) {
       if (std::find(devices.begin(), devices.end(), id) == devices.end()) devices.push_back(id);
     }
@@ -55,7 +55,7 @@ std::vector<cl_device_id> devices_of(cl_platform_id platform) {
   return devices;
 }
 
-// The daemon's own driver of plugins has no log.
+// The daemon's own driver of plugins has no log, so its lines go to the daemon's.
 void take_plugin_log(cl_platform_id platform) {
   using Sink = void (*)(const char*);
   void* const set = clGetExtensionFunctionAddressForPlatform(platform, kPluginLogFunction);
@@ -69,8 +69,8 @@ std::vector<Candidate> all_devices(const std::vector<std::string>& own_drivers) 
   // daemons.
   ::setenv("REMOTECL_DISABLE", "1", 1);
   ::unsetenv("REMOTECL_SERVERS");
-  // NVIDIA's driver else loads a kernel onto the device at its first launch, which waits there until all that runs has
-  // ended: a kernel that a running one waits for would never begin.
+  // Otherwise NVIDIA's driver loads a kernel onto the device at its first launch and waits there until all running
+  // kernels have ended, so a kernel that a running one waits for would never begin.
   ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
   std::vector<Candidate> candidates;
   cl_uint count = 0;

@@ -12,7 +12,7 @@ namespace remotecl::server {
 
 // The open mappings of a device's buffers. An unmapping names a pointer, not a mapping. If several mappings
 // have one pointer, PoCL picks any of them, even one that has yet to be carried out, which then finds its
-// record gone. An unmapping that could hit such a mapping is therefore owed, and carried out later. Owned by
+// record gone. An unmapping that could hit such a mapping is therefore postponed (`owed_`). Owned by
 // the device and its mappings; any thread.
 class OpenMappings final : public RefCounted {
  public:

@@ -11,7 +11,7 @@ class Device;
 
 // Host memory for the results of small reads, which the device accesses directly. For a read into other
 // memory, NVIDIA's driver uses a thread of its own, which takes twice as long, and occasionally a hundred
-// times. Allocated when first needed. Owned by a device; any thread.
+// times as long. Allocated when first needed. Owned by a device; any thread.
 class PinnedMemory {
  public:
   explicit PinnedMemory(Device& device) : device_(device) {}

@@ -37,8 +37,7 @@ class QueueProgress final : public RefCounted {
   void release_hold() { held_.fetch_sub(1, std::memory_order_relaxed); }
   std::uint64_t held() const { return held_.load(std::memory_order_relaxed); }
 
-  // Marks that somebody is finding out when its present commands will have ended. Returns true if it was
-  // marked already.
+  // Marks that somebody is finding out when its present commands end. Returns true if it was marked already.
   bool begin_search() { return searched_.exchange(true, std::memory_order_relaxed); }
   void end_search() { searched_.store(false, std::memory_order_relaxed); }
 

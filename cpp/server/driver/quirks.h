@@ -14,14 +14,14 @@ struct Quirks {
   // The driver says nothing about kernel arguments unless the program was built with -cl-kernel-arg-info. Without the
   // option a kernel may write whatever it takes, so kernels on several devices that share an input wait for each other.
   bool needs_request_for_arguments = false;
-  // Its compiler rejects some kernels with that option, so they are built again without it. Other drivers are not asked
-  // twice: a build that fails takes as long again, and PoCL crashes on some wrong options when they come alone.
+  // Its compiler rejects some kernels with that option, so they are built again without it. Other drivers get no
+  // second try, because it doubles the time of a failing build, and PoCL crashes on some wrong options that come alone.
   bool rejects_request_for_arguments = false;
   // Filling a 1D buffer image ends the process.
   bool crashes_filling_buffer_images = false;
   // Copying a rectangle or pixels from or to a sub-buffer ends the process.
   bool crashes_copying_parts = false;
-  // Compiles all kernels of a program when it is asked for the binary, and ends the process if it cannot.
+  // The driver compiles all kernels of a program when it is asked for the binary, and ends the process if it cannot.
   bool compiles_for_binary = false;
   // The event of a kernel, and of a marker without a wait list, ends only after all kernels that were launched before,
   // in any queue of the context. A barrier's ends in time, and so does clFinish.

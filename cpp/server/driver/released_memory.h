@@ -11,8 +11,8 @@
 namespace remotecl::server {
 
 // Memory objects that their owners no longer need, for a driver whose clReleaseMemObject waits until no kernel runs on
-// the device, and makes other threads' calls wait meanwhile: they are released when the device is idle, when their
-// memory is needed, or when they have too much of it. Owned by the device; any thread.
+// the device, and blocks the calls of other threads meanwhile. They are released when the device is idle, when their
+// memory is needed, or when they hold too much of it. Owned by the device; any thread.
 class ReleasedMemory {
  public:
   // `bytes_max`: what may be kept; 0 for a driver that releases without waiting.

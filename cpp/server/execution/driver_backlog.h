@@ -8,8 +8,8 @@
 
 namespace remotecl::server {
 
-// Estimates how much of this process's memory the driver uses for a session's running commands, with the copies of what
-// small writes write. A session that is too far ahead of its devices waits, until enough of its commands have ended.
+// Estimates how much of this process's memory the driver uses for a session's running commands, including the copied
+// data of small writes. A session that is too far ahead of its devices waits until enough of its commands have ended.
 // Owned by the session and by its counted commands; any thread.
 class DriverBacklog final : public RefCounted {
  public:

@@ -33,7 +33,7 @@ void EventReporter::end(const Event& event, std::int32_t status, cl_event first,
     outbox_.add(done);
   } else {
     outbox_.add_lazily(done);
-    // Checked after the message is added, so that who asks for the end sees one or the other.
+    // Checked after the message is added, so that either this thread or the one that asks for the end hurries it.
     if (!event.unhurried) outbox_.hurry();
   }
 }
@@ -60,7 +60,7 @@ void EventReporter::trace(const Event& event, std::int32_t status) {
     report.has_profile = known ? 1 : 0;
   }
   outbox_.add_lazily(report);
-  if (traces_hurried_) outbox_.hurry();  // checked after the report is added, so that FlushTrace sees one or the other
+  if (traces_hurried_) outbox_.hurry();  // checked after the report is added, so that this or FlushTrace hurries it
   outbox_.flush();
 }
 

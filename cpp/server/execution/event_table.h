@@ -64,8 +64,8 @@ class EventTable {
 
   // ---- Who gets its end reported.
   void observe(EventId id);
-  // The native commands of this queue have ended: reports failures that the client has not asked for. Returns whether
-  // the client can know of any from its events.
+  // The native commands of this queue have ended: reports failures that the client has not asked for. Returns true
+  // if the client can learn of one from its events.
   bool report_failures(ObjectId queue);
   void release(EventId id);
   void forward(EventId id, const Ref<EventSink>& sink);

@@ -72,8 +72,8 @@ void Issuer::keep_order(Queue& queue) {
 }
 
 void Issuer::fail(Queue& queue, Event* event, std::int32_t status, TransferId transfer) {
-  // If the driver refused the queue, all its commands fail; the reason of that is worth more than the
-  // consequence.
+  // If the driver refused the queue, all its commands fail, so this reports the reason for the refusal rather than
+  // its consequence.
   events_.fail(queue.id(), event, queue.native() == nullptr ? queue.error() : status, transfer);
 }
 

@@ -81,7 +81,7 @@ class Issuer {
 
  private:
   static constexpr std::uint64_t kHeldSize = 512;  // of a waiting command, estimated
-  // How many commands wait while a gate is closed. Enough for programs that wait or ask now and then.
+  // The most commands that wait while a gate is closed; enough for programs that now and then wait or send a query.
   static constexpr std::size_t kHeldMax = 256;
 
   void clear_collected() {
@@ -200,7 +200,7 @@ void Issuer::submit(Queue& queue, Event* event, const Array<EventId>& wait_list,
 template <class Command>
 void Issuer::hold(Queue& queue, Event* event, const Array<EventId>& wait_list, Command command, bool blocks_later) {
   if (event != nullptr && event->trace.number != 0) event->trace.received_ns = host_time_ns();
-  // Three times: here, in the graph, and in the graph's list of those that wait for the event.
+  // Waits are stored three times: here, in the graph, and in the graph's lists of what waits for each event.
   const std::uint64_t size =
       sizeof(Held<Command>) + kHeldSize + (3 * graph_waits_.size() + wait_list.size()) * sizeof(EventId);
   constexpr bool kMayFail = !requires { Command::kAnswers; };

@@ -105,7 +105,7 @@ struct FillImageCommand {
   cl_mem memory = nullptr;
 
   cl_int resolve(Device& device) {
-    // It would end the daemon and all of its sessions.
+    // The fill would end the daemon and all of its sessions.
     if (image->bytes() != nullptr && device.traits().quirks.crashes_filling_buffer_images) return CL_INVALID_OPERATION;
     return image->native(device, memory);
   }
@@ -131,7 +131,7 @@ struct KernelRange {
 template <class Command>
 struct LiveCommand : Command {
   static constexpr bool kLong = false;
-  static constexpr bool kRunsKernels = true;  // drivers fill and copy by kernels of their own
+  static constexpr bool kRunsKernels = true;  // drivers fill and copy with kernels of their own
 
   cl_int issue(Issue& issue) {
     const cl_int error = this->resolve(issue.queue.device());

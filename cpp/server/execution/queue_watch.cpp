@@ -37,7 +37,7 @@ cl_int QueueWatch::report_finished(Queue& queue, Token token) {
   const auto then = [this, strand = Ref<Strand>(&strand_), id = queue.id(), token,
                      is_custom = queue.device().traits().is_custom, held = hold_answer(counters_)](cl_int status) {
     if (status >= 0 && !is_custom) return outbox_.send(Finished{token});
-    // Nobody may have asked for the events of what has failed.
+    // Reports failed commands even if the client has not asked for their events.
     strand->later([this, id, token, status, held] {
       if (!events_.report_failures(id) && status < 0) outbox_.add(CommandFailed{id, 0, status});
       outbox_.send(Finished{token});

@@ -33,8 +33,8 @@ class QueueWatch {
   void stop();
 
  private:
-  // Calls `then` on any thread, with the error of the driver if its commands have failed. `worker` waits if nothing
-  // else can.
+  // Calls `then` on any thread when the queue's commands have ended, with the driver's error if they have failed.
+  // `worker` waits if nothing else can.
   template <class Then>
   cl_int when_ended(Queue& queue, Then then, Worker& worker);
 

@@ -32,7 +32,7 @@ class RecordedOrder {
 
   std::vector<Place> places_;
   std::vector<bool> covered_;           // by place: something later waits for it
-  std::vector<std::uint32_t> open_;     // not idle and, unless covered since, with nothing that waits for it
+  std::vector<std::uint32_t> open_;     // not idle; nothing waits for them, except for those covered since
   std::vector<std::uint32_t> barrier_;  // what everything added from now on waits for
   std::uint32_t after_barrier_ = 0;     // the first place that the barrier holds back
   std::vector<std::uint32_t> last_;

@@ -9,8 +9,8 @@
 
 namespace remotecl::server {
 
-// The lock and the lifetime of a session, for all that works for it in the background, which owns a
-// reference. Any thread.
+// The lock and the lifetime of a session. All background work for the session owns a reference to this. Any
+// thread.
 class Strand : public virtual RefCounted {
  public:
   explicit Strand(std::uint64_t id) : id_(id) {}

@@ -8,7 +8,7 @@
 
 namespace remotecl::server {
 
-// Holds commands back while the session waits for its turn on a shared device. The session is read from meanwhile,
+// Holds commands back while the session waits for its turn on a shared device. Messages are still read meanwhile,
 // so that a client's questions and its commands for other devices need not wait for the turn. A closed gate is an
 // event of the graph, which commands wait for. Owned by a session; needs its lock.
 class TurnGates {

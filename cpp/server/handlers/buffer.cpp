@@ -33,7 +33,7 @@ void handle(Session& session, const CreateSubBuffer& message) {
 void handle(Session& session, const ReleaseBuffer& message) {
   Ref<Buffer> buffer = session.objects().buffers.take(message.buffer);
   if (buffer && buffer->svm() != nullptr) release_svm(session, buffer);
-  // Its end waits for a thread, which this one must not do.
+  // Its destructor waits for a thread, which this thread must not do, so another one destroys it.
   if (Ref<NetworkArgument> network = session.objects().networks.arguments.take(message.buffer)) {
     session.post([kept = std::move(network)] {});
   }

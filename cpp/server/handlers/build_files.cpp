@@ -26,7 +26,7 @@ BuildFiles::BuildFiles(const ClientFiles& sent, const std::vector<const Program*
     headers_.push_back(header);
   });
   if (!is_used) return;
-  folders_.push_back({kFolder});  // before the client's, so that a file of its own under this name does not win
+  folders_.push_back({kFolder});  // first, so that it wins over a client's file of this name
   sent.include_folders.for_each([this](const IncludeFolder& folder) { folders_.push_back(folder); });
   headers_.push_back({kPath, as_bytes(Network::kernel_library())});
   all_.include_folders = std::span<const IncludeFolder>(folders_);

@@ -8,8 +8,8 @@
 namespace remotecl::server {
 
 // The files of one build: those that the client has sent and, if the program includes it, the library that the server
-// provides under the name remotecl/net.cl. It is a header like any other, so everything that a build's result depends
-// on has its text. Refers to the message.
+// provides under the name remotecl/net.cl. It is a header like any other, so what identifies a build includes
+// its text. Refers to the message.
 class BuildFiles {
  public:
   // `parts`: the programs whose text is compiled.

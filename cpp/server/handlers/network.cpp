@@ -9,7 +9,7 @@
 namespace remotecl::server {
 namespace {
 
-// Each has a thread at least.
+// Each network has at least one thread.
 constexpr std::size_t kNetworksMax = 64;
 
 std::string words_for(cl_int error) {
@@ -29,7 +29,7 @@ std::string words_for(cl_int error) {
   return "the driver refuses the memory for the rings with error " + std::to_string(error);
 }
 
-// 0: as many as a network has by itself.
+// 0: a network's default.
 std::uint32_t threads_max(const Grant& grant) {
   return static_cast<std::uint32_t>(
       std::min<std::uint64_t>(grant.kernel_threads_max().value_or(0), NetworkThreads::kMost));

@@ -123,7 +123,7 @@ class NamedPeers final : public BuildPeers {
   }
 
  private:
-  // A link is there in milliseconds, or it takes longer than a small program.
+  // How long to wait for a link, which comes within milliseconds or else takes longer than building a small program.
   static constexpr std::chrono::milliseconds kNearLinkMax{1000}, kFarLinkMax{50};
   // The other server may have large programs to build first, and compiling here takes as long as there.
   static constexpr std::chrono::seconds kAnswerMax{10};
@@ -156,7 +156,7 @@ void catch_up(Session& session, const Ref<Program>& program) {
 // Makes the native program for a device after the client has been told of its build.
 struct LateMake {
   Session* session;
-  Program* program;  // has this object, or LateNatives keeps both
+  Program* program;  // owns this object, or LateNatives keeps both alive
   Device* device;
   std::shared_ptr<const PlacedFiles> files;
   std::string key, owner;
@@ -182,13 +182,13 @@ struct LateMake {
 // For builds that are never late.
 std::function<void()> never(Device&, LateBuild&&) { return {}; }
 
-// `make_late` returns what makes a native program that is late.
+// `make_late` returns the function that makes a late native program.
 template <class Build, class MakeLate = decltype(&never)>
 void build_each(Session& session, const Array<std::uint32_t>& devices, Token token, const Ref<Program>& program,
                 Build&& build, MakeLate&& make_late = &never) {
   catch_up(session, program);
-  // Looks up all devices before it builds anything. Each device is built for once, because a log costs more
-  // than a name. `build` is called by several threads.
+  // Looks up all devices before it builds anything. Builds once for a device that is named several times,
+  // because a log costs more than a name. `build` is called by several threads.
   std::vector<Device*> different;
   std::set<std::uint32_t> seen;
   for (std::size_t i = 0; i < devices.size(); ++i) {

@@ -41,7 +41,7 @@ std::vector<Digest> digests_of(Bytes bytes) {
   return digests;
 }
 
-// How long the client would take for these bytes. Where it does not know its own speed, waiting must not cost much.
+// How long the client would take for these bytes. If it does not know its own speed, the time is short.
 Deadline deadline_of(const ChunkLoan& loan, std::uint64_t size) {
   using std::chrono::microseconds;
   constexpr microseconds kUnknown{2'000'000}, kMost{10'000'000};
@@ -50,10 +50,10 @@ Deadline deadline_of(const ChunkLoan& loan, std::uint64_t size) {
   return now + std::min(microseconds(size * 1'000'000 / loan.bytes_per_s), kMost);
 }
 
-// A peer's bytes are as good as their digest, which the client has said. All peers share the time that the client would
-// take, or those that do not answer would add up.
+// Trusts a peer's bytes only if they have the digest that the client has sent. All peers share the time that the client
+// would take, so that the waits for silent peers do not add up.
 void borrow(Session& session, Offer& offer, const ChunkLoan& loan) {
-  // A link that is being made is there soon, or the client's bytes are.
+  // How long to wait for a link that is being made; after that, the client's own bytes come sooner.
   constexpr std::chrono::milliseconds kLinkMax{200};
   std::optional<Deadline> deadline;
   for (const PeerId lender : loan.lenders) {
@@ -105,7 +105,7 @@ void handle(Session& session, const OfferChunks& message) {
   if (message.digests.size() % sizeof(Digest) != 0) throw ProtocolError("an offer has a part of a digest");
   auto digests = std::make_shared<HeldPayload>(session.counters(), message.digests);
   auto loan = std::make_shared<const ChunkLoan>(transfer->offered()->take_loan());
-  // The transfer owns what waits, so it keeps itself only once that has begun.
+  // The transfer owns a waiting look-up, so the look-up takes a reference to the transfer only when it begins.
   auto begin = [&session, kept = transfer.get(), offset = message.offset, digests = std::move(digests),
                 loan = std::move(loan)] {
     session.transfers().post([&session, transfer = Ref<IncomingTransfer>(kept), offset, digests, loan] {

@@ -11,8 +11,8 @@
 
 namespace remotecl::server {
 
-// What a contained process has of the daemon's store. The process has run code of its user's: whatever it stores only
-// that user's sessions find, and only those that are contained as well. Owned by the session; any thread.
+// A contained process's access to the daemon's store. The process has run code of its user, so only contained sessions
+// of the same user find what it stores. Owned by the session; any thread.
 class ContainedContent {
  public:
   // `store` must outlive it; null: nothing is stored.
@@ -26,8 +26,8 @@ class ContainedContent {
   void keep_upload(const Digest& digest, Bytes content);
 
  private:
-  // How many bytes the session may move in its life. Of programs, what it reads and writes: what it does not receive
-  // stays in memory. Of uploads, what it writes: it need not have come over a network, and would wear the disk.
+  // How many bytes the session may move in its life. For programs, reads and writes count, because what the process
+  // does not receive stays in memory. For uploads, writes count, because they need no network and would wear the disk.
   static constexpr std::uint64_t kProgramsMax = 512u << 20, kUploadsMax = 64ull << 30;
 
   static bool may_move(std::atomic<std::uint64_t>& moved, std::size_t size, std::uint64_t bound);

@@ -58,7 +58,7 @@ FileRules rules_of(const Containment& containment) {
   return rules;
 }
 
-// As much as the daemon may, which is more than the session's user if that is another one.
+// Allows as much as the daemon may lock, which is more than a different session user may.
 void allow_locked_memory() {
   rlimit limit{RLIM_INFINITY, RLIM_INFINITY};
   if (::setrlimit(RLIMIT_MEMLOCK, &limit) == 0 || ::getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return;

@@ -34,7 +34,7 @@ Descriptor memory_with(Bytes content) {
 }
 
 std::optional<std::vector<std::byte>> read_memory(const Descriptor& memory, std::size_t size_max) {
-  // Only memory has seals: it is no pipe, no device and no file of a file system that never answers.
+  // Only memory has seals, so this is no pipe, no device and no file of a file system that never answers.
   const int seals = ::fcntl(memory.get(), F_GET_SEALS);
   struct stat status {};
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ::fstat(memory.get(), &status) != 0) return std::nullopt;

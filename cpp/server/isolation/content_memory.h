@@ -11,9 +11,9 @@ namespace remotecl::server {
 
 // Contents that are too large for a packet of SessionChannel go through memory whose size nobody can change.
 
-// None when the system does not give any.
+// Returns an invalid descriptor if the system gives no memory.
 Descriptor memory_with(Bytes content);
-// Empty when it is something else, or larger than `size_max`. Does not block, whatever the other side has sent.
+// Returns nothing for other descriptors and for more than `size_max` bytes. Never blocks, whatever the other side sent.
 std::optional<std::vector<std::byte>> read_memory(const Descriptor& memory, std::size_t size_max);
 
 }  // namespace remotecl::server

@@ -26,7 +26,7 @@ class DaemonRequests {
   int find(const Digest& key) EXCLUDES(mutex_);
   // Returns when that is stored, or is not going to be.
   void keep(const Digest& key, const Descriptor& memory) EXCLUDES(mutex_) { store(PacketType::kKeep, key, memory); }
-  // The same for chunks of uploads. open_upload(): the file of an entry that is right, and its content's checksum.
+  // The same for chunks of uploads. open_upload() returns the file of a valid entry, and its content's checksum.
   int open_upload(const Digest& key, std::uint64_t& checksum) EXCLUDES(mutex_);
   void doubt_upload(const Digest& key) { channel_.send(PacketType::kDoubtUpload, StoreMessage{0, key}); }
   void keep_upload(const Digest& key, const Descriptor& memory) EXCLUDES(mutex_) {

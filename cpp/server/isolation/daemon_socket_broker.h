@@ -5,9 +5,9 @@
 
 namespace remotecl::server {
 
-// Sockets for the kernels of a session's process, which may not make any: the daemon opens them and hands them over.
-// There are none for datagrams: the process could send from one of these to any address. Any thread but that which
-// receives from the channel.
+// Sockets for the kernels of a session's process, which may not open any, so the daemon opens them and hands them over.
+// There are none for datagrams, because the process could send from them to any address. Any thread except the one
+// that receives from the channel.
 class DaemonSocketBroker final : public SocketBroker {
  public:
   explicit DaemonSocketBroker(DaemonRequests& requests) : requests_(requests) {}

@@ -5,8 +5,8 @@
 
 namespace remotecl::server {
 
-// The daemon's store as a session's process has it: the daemon says whose session that is, whatever the owner here.
-// Any thread but that which receives from the channel.
+// A session process's access to the daemon's store. Ignores the owner, because the daemon knows whose session it is.
+// Any thread except the one that receives from the channel.
 class DaemonStore final : public ContentStore {
   class Uploads final : public ContentStore {
    public:

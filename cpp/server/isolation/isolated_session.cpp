@@ -21,7 +21,7 @@ constexpr std::chrono::seconds kLastWordsTime{1};
 
 constexpr std::chrono::milliseconds kDialTimeMax{30'000};
 
-// There is no socket for a kernel.
+// Thrown if a kernel gets no socket.
 struct SocketRefused {
   int error;
 };
@@ -219,7 +219,7 @@ void IsolatedSession::keep(const StoreMessage& message, SessionChannel::Packet& 
   });
 }
 
-// The process may read that file, and nothing else by it.
+// The descriptor lets the process read that file, and nothing else.
 void IsolatedSession::open_upload(const StoreMessage& message) {
   run_request(message.number, [this, key = message.key] {
     StoredContent content = content_.open_upload(key);
@@ -227,8 +227,8 @@ void IsolatedSession::open_upload(const StoreMessage& message) {
   });
 }
 
-// The rules and the log are the daemon's, whatever the process says. Datagrams could go anywhere from a socket that it
-// has, so it gets none for them.
+// The daemon applies its own rules and log, whatever the process says. The process could send from a datagram socket to
+// any address, so it gets none.
 void IsolatedSession::open_socket(const SocketMessage& message) {
   const auto address = parse_socket_address(message.address);
   using Kind = SocketAddress::Kind;

@@ -64,11 +64,11 @@ class IsolatedSession {
   void ask(std::uint64_t number, std::chrono::seconds patience);
   StatusReport report(std::uint64_t number, Deadline deadline) EXCLUDES(mutex_);
 
-  // Lets the process measure its session's load, or no more. Returns false if it cannot be told now. One thread.
+  // Makes the process start or stop measuring its session's load. Returns false if it takes no message now. One thread.
   bool measure_load(bool is_wanted) { return load_.measure(is_wanted, process_->channel()); }
   // As far as the process has reported it.
   SessionLoad load() const { return load_.get(); }
-  // Passes on what other sessions have. Returns false if the process does not take it now.
+  // Passes on the load of other sessions. Returns false if the process takes no message now.
   bool pass_loads(std::span<const LoadOfDevice> loads);
 
  private:

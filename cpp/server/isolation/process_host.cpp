@@ -106,7 +106,7 @@ bool ProcessHost::add(std::uint64_t id, const SessionPointer& session) {
     if (closed_) return false;
     sessions_.emplace(id, session);
   }
-  loads_.changed();  // so that the next look lets it measure its load
+  loads_.changed();  // so that the next look makes the process measure its load
   return true;
 }
 

@@ -30,7 +30,7 @@ class ProcessLoad {
     }
     changed_();
   }
-  // Lets the process measure it, or no more. Returns false if it cannot be told now. One thread.
+  // Makes the process start or stop measuring it. Returns false if the process takes no message now. One thread.
   bool measure(bool is_wanted, SessionChannel& process) EXCLUDES(mutex_) {
     if (is_measured_ == is_wanted) return true;
     {

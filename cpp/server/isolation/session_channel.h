@@ -34,10 +34,10 @@ enum class PacketType : std::uint32_t {
   kKeep,         // asks the daemon to store the content of a descriptor
   kOpenUpload,   // asks the daemon for the file of a chunk of an upload: a StoreMessage
   kKeepUpload,   // as kKeep, for such a chunk
-  kWatchLoads,   // the other side wants loads, or no more: a WatchLoads
+  kWatchLoads,   // asks the other side to start or stop sending loads: a WatchLoads
   kOpenSocket,   // asks the daemon for a socket of a kernel: a SocketMessage
   kDoubtUpload,  // tells the daemon that such a chunk was damaged: a StoreMessage that is not answered
-  kLoads,        // to the daemon what the session has on the devices, from it what others have: a DeviceLoads
+  kLoads,        // to the daemon, the session's load of the devices; from it, that of others: a DeviceLoads
 };
 
 // Describes a connection that is handed over.
@@ -164,8 +164,8 @@ class SessionChannel {
   bool send(PacketType type, const Message& message, std::initializer_list<int> descriptors = {}) {
     return try_to_send(encoded(type, message), descriptors) == 0;
   }
-  // Waits until the other side takes the packet. Returns false if it never will: it is gone, which `end`, unless -1,
-  // shows by becoming readable, or the system does not pass the descriptors on.
+  // Waits until the other side takes the packet. Returns false if it never will, because it is gone (`end`, unless -1,
+  // then becomes readable), or because the system does not pass the descriptors on.
   template <class Message>
   bool deliver(PacketType type, const Message& message, std::initializer_list<int> descriptors = {}, int end = -1) {
     return deliver(encoded(type, message), descriptors, end);

@@ -31,7 +31,7 @@
 namespace remotecl::server {
 namespace {
 
-const Address kDaemon{"127.0.0.1", 0};  // from this address everything is visible
+const Address kDaemon{"127.0.0.1", 0};  // a monitor at this address sees all sessions
 
 // The user's place for a session stays taken while the process saves builds after the session's end.
 constexpr std::chrono::seconds kSaveTime{2};
@@ -56,7 +56,7 @@ class SessionProcess {
   void run(std::string_view failures) {
     channel_.send(PacketType::kReady, ReadyMessage{failures});
     while (auto packet = channel_.receive()) take(*packet);
-    // The daemon closes the session, or has ended itself.
+    // The daemon closes the session, or has ended.
     requests_.stop();
     if (!host_) std::_Exit(0);
     host_->close();

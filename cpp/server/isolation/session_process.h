@@ -10,7 +10,7 @@ namespace remotecl::server {
 
 // The main function of a process that serves one session: contains itself, opens the drivers of these
 // devices, waits on its channel for a session, serves it, and ends. `has_store`: whether the daemon has a store.
-// Whether kernels have sockets the containment says. `rdma`: the address where it accepts RDMA channels; empty: it
+// `containment` says whether kernels have sockets. `rdma`: the address where it accepts RDMA channels; empty: it
 // accepts none. Returns the process's exit code, if it returns at all.
 int run_session_process(const DeviceSelection& devices, const Containment& containment, const PeerRules& peers,
                         bool has_store, const std::string& rdma);

@@ -36,8 +36,8 @@ cl_int Buffer::make(Device& device, Native& native) {
     const cl_buffer_region region{offset_, size_};
     if (std::byte* const data = parent()->host_memory(device)) native.host_memory = data + offset_;
     native.memory = clCreateSubBuffer(whole, flags_, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
-    // A sub-buffer of shared virtual memory may begin anywhere; what the driver calls misaligned is made from
-    // its address below.
+    // A sub-buffer of shared virtual memory may begin anywhere, so one that the driver calls misaligned is created
+    // from its address below.
     if (error != CL_MISALIGNED_SUB_BUFFER_OFFSET || svm() == nullptr) return error;
   }
   const cl_context context = device.context(error);

@@ -115,7 +115,7 @@ bool DatagramEndpoint::fetch() {
   if (has_fetched_) return true;
   sockaddr_storage from{};
   socklen_t from_size = sizeof from;
-  for (int tries = 0; tries < 8; ++tries) {  // an earlier datagram's failure is reported here, and is nothing new
+  for (int tries = 0; tries < 8; ++tries) {  // recvfrom() may report the failure of an earlier datagram
     const ssize_t came = ::recvfrom(socket_.get(), datagram_.data(), datagram_.size(), MSG_DONTWAIT,
                                     reinterpret_cast<sockaddr*>(&from), &from_size);
     if (came < 0) {
@@ -137,7 +137,7 @@ Moved DatagramEndpoint::receive(ReceiveRing& ring) {
       moved.is_blocked = true;
       return moved;
     }
-    // One that can never fit is cut, as one that does not fit into the memory of a recv() is.
+    // Cuts a datagram that can never fit, as recv() cuts one that does not fit into its buffer.
     const std::uint32_t size = std::min(fetched_, ring.bytes().size() - layout::kRecordHeader);
     if (layout::record_size(size) > ring.room()) return moved;
     std::array<std::byte, layout::kRecordHeader> header{};

@@ -18,8 +18,8 @@ class DatagramEndpoint final : public Endpoint {
   // Takes the descriptor over; the socket is non-blocking.
   explicit DatagramEndpoint(Descriptor socket);
 
-  // Datagrams that the system refuses are lost, as they may be on their way, and so are those to addresses that may
-  // have been forgotten. EACCES: to an address that nothing allows.
+  // Drops datagrams that the system refuses, as a network may, and those to addresses that may have been forgotten.
+  // Fails with EACCES for an address that nothing allows.
   Moved send(SendRing& ring) override;
   Moved receive(ReceiveRing& ring) override;
   void shutdown() override {}
@@ -28,8 +28,8 @@ class DatagramEndpoint final : public Endpoint {
   void allow(const SocketPeer& peer) { resolved_.add(peer); }
 
  private:
-  // The most addresses that are remembered of either kind: strangers cannot make those forgotten that the kernel has
-  // named.
+  // The most addresses in each of the two lists, which are separate so that strangers cannot displace addresses that
+  // the kernel has named.
   static constexpr std::size_t kPeersMax = 4096;
 
   // 0, EAGAIN, or the error that ends the socket.

@@ -12,8 +12,8 @@ namespace remotecl::server {
 
 struct Letter;
 
-// Letters of other threads to the sockets of a lane. Wakes the thread that has the lane. Shared by the lane and those
-// who write; any thread.
+// Letters from other threads to the sockets of a lane. Wakes the thread that has the lane. Shared by the lane and the
+// senders; any thread.
 class Inbox final : public RefCounted {
  public:
   Inbox();

@@ -60,7 +60,7 @@ constexpr std::pair<std::string_view, std::uint32_t> kConstants[] = {
     {"RECORD_PORT", layout::kRecordPort},
     {"RECORD_IP", layout::kRecordIp},
 };
-// net.cl loads them together.
+// net.cl loads these four words at once.
 static_assert(layout::kReceiveTail == 0 && layout::kSendHead == 1 && layout::kState == 2 && layout::kGeneration == 3);
 
 std::string make_library() {

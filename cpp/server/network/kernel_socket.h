@@ -15,8 +15,8 @@
 
 namespace remotecl::server {
 
-// The host's side of one socket of kernels: its rings, what it leads to, and what the kernels are told of it. Nothing
-// that decides is read back from shared memory. Owned by its lane.
+// The host's side of one socket of kernels: its rings, its endpoint, and the state that it publishes to the kernels. It
+// keeps its own copy of that state and never reads it back from shared memory. Owned by its lane.
 class KernelSocket {
  public:
   enum class Phase : std::uint8_t { kFree, kOpening, kConnecting, kAccepting, kListening, kOpen, kFailed };
@@ -29,12 +29,12 @@ class KernelSocket {
   std::uint32_t generation() const { return generation_; }
   bool is_closing() const { return is_closing_; }
 
-  // Before a request's arguments are read. `number`: the kernel's count of requests.
+  // Called before a request's arguments are read. `number`: the kernel's count of requests.
   void take_request(std::uint32_t number) { taken_ = number; }
-  // The kernel may post the next one.
+  // Answers the request, so that the kernel may post the next one.
   void reply(std::int32_t value);
 
-  // Opening goes on elsewhere, or a connection has been asked of a listener.
+  // From now on waits for another thread to open it, or for a connection from a listener.
   void wait(Phase phase) { phase_ = phase; }
   // A connection is being made.
   void connect_with(Descriptor socket);
@@ -44,7 +44,7 @@ class KernelSocket {
   void open_datagrams(Descriptor socket, std::uint16_t port);
   DatagramEndpoint* datagrams() const { return datagrams_; }
   void fail(int error);
-  // The network ends: first every wait of kernels, then the socket.
+  // The network ends: end_waits() first ends every wait of kernels, then stop() the socket.
   void end_waits() { set(layout::kStopped); }
   void stop();
 
@@ -66,7 +66,7 @@ class KernelSocket {
   bool has_drained(Clock::time_point now) const;
   // Whether the endpoint has yet to take something. REQUIRES: the same.
   bool has_unsent() const { return phase_ == Phase::kOpen && !cannot_send_ && send_ring_.filled() != 0; }
-  // A rate limit has kept the bytes back for so long, which is not the peer's fault.
+  // A rate limit has kept the bytes back for this time, which does not count against the peer.
   void was_kept_back(Clock::duration time) { moved_ += time; }
   // Frees the socket for the next kernel that wants one.
   void release();

@@ -11,15 +11,15 @@
 
 namespace remotecl::server {
 
-// The common part of the lanes of a network. A lane is the sockets whose index is its own modulo the number of lanes;
-// one thread at a time has it. Constant; any thread.
+// The common part of the lanes of a network. A socket's lane is its index modulo the number of lanes. One thread at a
+// time has a lane. Constant; any thread.
 struct LaneGroup {
   LaneGroup(std::byte* its_memory, const NetworkShape& its_shape, const Network::Hooks& its_hooks, std::uint32_t lanes)
       : memory(its_memory), shape(its_shape), layout(its_shape), hooks(its_hooks), opener(its_hooks.broker) {
     for (std::uint32_t lane = 0; lane < lanes; ++lane) inboxes.push_back(make_ref<Inbox>());
   }
 
-  // Pipes in letters that nobody has read have inboxes of their own.
+  // Pipes in unread letters refer to inboxes, which own the letters. Clearing the inboxes breaks these cycles.
   ~LaneGroup() {
     for (const Ref<Inbox>& inbox : inboxes) inbox->clear();
   }

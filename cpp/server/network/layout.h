@@ -6,16 +6,16 @@
 
 namespace remotecl::server {
 
-// The layout of a network's memory. net.cl gets these constants as macros, so that both sides have them from here.
-// Words are 32 bits. Each word has one writer: the kernels, or the host. Words of the kernels that the host scans lie
-// close together; those of the host that a kernel waits for share one line a socket, so that one read over PCIe tells
+// The layout of a network's memory. net.cl gets these constants as macros, so that both sides share them. Words are 32
+// bits. Each word has one writer: the kernels, or the host. Words of the kernels that the host scans lie close
+// together. Words of the host that a kernel waits for share one line for each socket, so that one read over PCIe gets
 // all of them.
 namespace layout {
 
 inline constexpr std::uint32_t kMagic = 0x4c435231;
 inline constexpr std::uint32_t kLineSize = 64;
 inline constexpr std::uint32_t kHeaderSize = 4096;
-inline constexpr std::uint32_t kRequestSize = 128;  // of which kTextOffset is words
+inline constexpr std::uint32_t kRequestSize = 128;  // kTextOffset bytes of words, then the text
 
 // The header, in bytes from the beginning. The host writes all of it but kCursor.
 enum Header : std::uint32_t {
@@ -31,7 +31,7 @@ enum Header : std::uint32_t {
   kRingsAt = 36,
   kStopAt = 64,     // not 0: every wait ends
   kClockAt = 68,    // milliseconds, while a kernel runs
-  kCursorAt = 128,  // of kernels that look for a free socket
+  kCursorAt = 128,  // where kernels begin to look for a free socket
 };
 
 // The host's line of a socket, in words.
@@ -93,7 +93,7 @@ constexpr std::uint32_t record_size(std::uint32_t bytes) {
 
 }  // namespace layout
 
-// Where the arrays of a network of some shape begin. A value.
+// Where the arrays begin in the memory of a network of this shape. A value.
 struct NetworkLayout {
   explicit NetworkLayout(const NetworkShape& shape);
 

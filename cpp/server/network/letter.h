@@ -23,7 +23,7 @@ struct BrokerAnswer {
   SocketPeer peer;
 };
 
-// A socket waits for a connection of a listener, whose handle the kernel has named.
+// A socket waits for a connection of the listener whose handle the kernel has named.
 struct ConnectionWanted {
   std::uint32_t listener = 0;
   std::uint64_t acceptor = 0;
@@ -45,7 +45,7 @@ struct NameFound {
   std::unique_ptr<WakingEndpoint> pipe{};
 };
 
-// A message of another thread to the sockets of a lane. Sockets are named by the numbers of SocketTable.
+// A message from another thread to the sockets of a lane. Sockets are named by the numbers of SocketTable.
 struct Letter {
   std::variant<BrokerAnswer, ConnectionWanted, ConnectionGiven, NameFound> content;
 };

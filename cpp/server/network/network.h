@@ -31,7 +31,7 @@ struct NetworkThreads {
   static constexpr std::uint32_t kMost = 64;
 
   std::uint32_t most = 0;  // 0: as many as there are cores, at most 16
-  // kByLoad: one until it is busy. kFixed: as many at all times. kRestless, for tests: all share without a reason.
+  // kByLoad: one thread until it is busy. kFixed: always the most. kRestless, for tests: lanes move without a reason.
   enum class Rule { kByLoad, kFixed, kRestless } rule = Rule::kByLoad;
   // At least 1.
   std::uint32_t bound() const;
@@ -52,7 +52,7 @@ class Network final : public RefCounted {
   // Whether the device has memory that a running kernel and the host both see. Makes the device's context.
   static bool works_on(Device& device);
   // Returns null and sets `error`: CL_INVALID_VALUE for a shape that is not valid, CL_INVALID_OPERATION for a device
-  // that cannot, or the driver's error.
+  // without such memory, or the driver's error.
   static Ref<Network> make(Device& device, const NetworkShape& shape, Hooks hooks, cl_int& error);
   // What `#include "remotecl/net.cl"` stands for.
   static const std::string& kernel_library();
@@ -61,12 +61,12 @@ class Network final : public RefCounted {
   cl_mem memory() const;
   const NetworkShape& shape() const { return shape_; }
 
-  // Around each kernel that has memory() as an argument, from before it can begin until after it has ended: the proxy
-  // looks at the rings while one runs, and sleeps until something comes from outside while none does.
+  // Called before a kernel with memory() as an argument can begin, and after it has ended. The proxy polls the rings
+  // while such a kernel runs; otherwise it sleeps until something comes from outside.
   void kernel_begins();
   void kernel_ended();
-  // Ends every wait of kernels with -ECANCELED within a second, those to come too, and closes all sockets; for a second
-  // at most, peers may take what kernels have sent. Does not block; the destructor waits for that second.
+  // Ends all present and future waits of kernels with -ECANCELED within a second, and closes all sockets. Before that,
+  // peers have at most a second to take what kernels have sent. Does not block; the destructor waits for that second.
   void stop();
   NetworkStats stats() const;
 

@@ -8,7 +8,8 @@
 namespace remotecl::server {
 
 // Calls the broker on up to four helper threads, which are started when they are needed. Shared by the lanes of a
-// network; any thread. The threads end by themselves once it is gone: a name server's silence delays nobody.
+// network; any thread. Nobody waits for the threads, which end by themselves once it is gone, so a silent name
+// server delays nobody.
 class Opener {
  public:
   using What = BrokerAnswer::What;

@@ -54,7 +54,7 @@ class Pipe final : public RefCounted {
 
   static End other(End end) { return end == End::kConnected ? End::kAccepted : End::kConnected; }
   Way& from(End end) REQUIRES(mutex_) { return ways_[static_cast<std::size_t>(end)]; }
-  // Not while the lock is held: that of the inbox comes before.
+  // Called without the lock, because the inbox's lock comes before it in the locking order.
   void wake(End end) EXCLUDES(mutex_);
 
   const Ref<SocketAccount> account_;

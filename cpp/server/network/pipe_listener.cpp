@@ -28,7 +28,7 @@ bool PipeListener::has_some() const {
 }
 
 void PipeListener::close() {
-  std::deque<std::unique_ptr<WakingEndpoint>> left;  // end without the lock
+  std::deque<std::unique_ptr<WakingEndpoint>> left;  // destroyed without the lock
   MutexLock lock(mutex_);
   is_closed_ = true;
   left = std::exchange(waiting_, {});

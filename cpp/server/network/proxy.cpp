@@ -18,7 +18,7 @@ Proxy::Proxy(std::byte* memory, const NetworkShape& shape, const Network::Hooks&
   try {
     begin(rule() == NetworkThreads::Rule::kFixed ? lanes_.size() : 1);
   } catch (...) {
-    is_stopping_ = true;  // those that have begun
+    is_stopping_ = true;  // ends the threads that have begun
     throw;
   }
 }
@@ -36,18 +36,18 @@ Proxy::~Proxy() {
     MutexLock lock(mutex_);
     for (const auto& thread : threads_) threads.push_back(thread.get());
   }
-  // None goes before all have ended: they give each other lanes.
+  // Joins all threads before any is destroyed, because they give each other lanes.
   for (ProxyThread* const thread : threads) thread->join();
 }
 
-// The clock must not be that of the last kernel when this one begins to wait.
+// Sets the clock first, so that the kernel does not begin a wait at the time of an earlier kernel.
 void Proxy::kernel_begins() {
   report_time(Clock::now());
   ++kernels_;
   wake_all();
 }
 
-// What the kernel sent at last must still be looked at.
+// Wakes the threads, because they must still look at what the kernel sent last.
 void Proxy::kernel_ended() {
   --kernels_;
   wake_all();
@@ -97,7 +97,7 @@ ProxyThread* Proxy::another_thread() {
   try {
     threads_.push_back(std::make_unique<ProxyThread>(*this, false));
   } catch (const std::system_error&) {
-    return nullptr;  // those that there are go on
+    return nullptr;  // the existing threads go on
   }
   return threads_.back().get();
 }

@@ -16,7 +16,7 @@
 namespace remotecl::server {
 namespace {
 
-// The event of those who wake the thread; no socket has this number.
+// Marks the wake event in what epoll reports; no socket has this number.
 constexpr std::uint64_t kWoken = UINT64_MAX;
 
 Descriptor make_epoll(const WakeEvent& wakes) {
@@ -30,8 +30,8 @@ Descriptor make_epoll(const WakeEvent& wakes) {
   return epoll;
 }
 
-// How long the thread looks at the rings without a pause after the last byte. Where it takes the core that the kernel
-// or its peer needs, looking is worth less than a wake-up.
+// How long the thread polls the rings without a pause after the last byte. On few cores that is short, because polling
+// takes a core from the kernel or its peer, which costs more than a wake-up.
 std::chrono::microseconds spin_time() {
   return std::chrono::microseconds(std::thread::hardware_concurrency() >= 4 ? 200 : 20);
 }
@@ -135,7 +135,7 @@ bool ProxyThread::take_events() {
       event_->is_awake();
       continue;
     }
-    // All that is reported is of a lane that the thread has.
+    // epoll reports only on the lanes that the thread has.
     const auto lane = std::find_if(lanes_.begin(), lanes_.end(),
                                    [&](const Lane& one) { return one.table->lane() == group.lane_of(event.data.u64); });
     if (lane != lanes_.end()) lane->table->handle_event(event.data.u64, event.events);
@@ -178,7 +178,7 @@ void ProxyThread::hand_over(ProxyThread& other, const std::vector<SocketTable*>&
 
 void ProxyThread::sleep(Clock::duration idle, bool is_limited) {
   event_->falls_asleep();
-  // What came before that has not made the descriptor readable.
+  // Letters that came before falls_asleep() have not made the descriptor readable.
   const bool has_letters =
       std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.table->has_letters(); });
   const bool has_closing =
@@ -210,7 +210,7 @@ void ProxyThread::end() {
   for (const Lane& lane : lanes_) lane.table->stop();
 }
 
-// A kernel may have sent something just before it ended, and its program ends the network at once.
+// A kernel may send something just before it ends, and its program may then end the network at once.
 void ProxyThread::send_rest() {
   constexpr int kLookMs = 5;
   const SocketAccount& account = *proxy_.group().hooks.account;

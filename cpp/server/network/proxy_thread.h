@@ -14,8 +14,8 @@
 
 namespace remotecl::server {
 
-// Moves the bytes of some lanes of a network. A kernel cannot wake it, so it looks at the rings: all the time while
-// there is traffic, then less and less often, and not at all while no kernel has the network. Owned by the proxy; any
+// Moves the bytes of some lanes of a network. A kernel cannot wake it, so it polls the rings: all the time while there
+// is traffic, then less and less often, and not at all while no kernel uses the network. Owned by the proxy; any
 // thread.
 class ProxyThread {
  public:
@@ -27,15 +27,15 @@ class ProxyThread {
 
   // Waits for its end. REQUIRES: the proxy stops.
   void join();
-  // Nobody else has the lanes. Returns false if the thread has ended, and takes none.
+  // Gives it lanes that no other thread has. Returns false, and takes none, if it has ended.
   bool give(const std::vector<SocketTable*>& lanes) EXCLUDES(mutex_);
-  // Only if it has something to look after.
+  // Does nothing if the thread has no lanes.
   void wake() {
     if (!is_free_) event_->wake();
   }
   // Whether it has no lanes, and nobody is about to give it some.
   bool is_free() const { return is_free_; }
-  // The caller gives it lanes. Returns false if it was not free.
+  // Claims a free thread, to which the caller then gives lanes. Returns false if it was not free.
   bool engage() { return is_free_.exchange(false); }
 
  private:
@@ -45,10 +45,10 @@ class ProxyThread {
     std::uint32_t busy_rounds = 0;  // since the load was judged
   };
 
-  // The longest sleep while a kernel runs: what a kernel's first byte after a pause may wait.
+  // The longest sleep while a kernel runs, which bounds how long a kernel's first byte after a pause waits.
   static constexpr std::chrono::milliseconds kSleepMax{1};
   static constexpr std::chrono::microseconds kSleepMin{50};
-  // A closed socket's patience, and a rate limit, are looked at as often.
+  // The longest sleep while a closed socket waits for its peer.
   static constexpr std::chrono::milliseconds kTick{100};
   // How long peers may take what kernels had sent when the network stopped.
   static constexpr std::chrono::milliseconds kFarewell{1000};
@@ -72,7 +72,7 @@ class ProxyThread {
   const Descriptor epoll_;
   const Clock::duration spin_;
   std::atomic<bool> is_free_{false}, has_given_{false};
-  std::vector<Lane> lanes_;  // the thread's, as is load_
+  std::vector<Lane> lanes_;  // used by the thread only, like load_
   ThreadLoad load_;
   Mutex mutex_;
   std::vector<SocketTable*> given_ GUARDED_BY(mutex_);

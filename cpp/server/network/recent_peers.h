@@ -8,7 +8,7 @@
 
 namespace remotecl::server {
 
-// Some number of addresses: whoever was not used for the longest time is forgotten for a new one. One thread.
+// A bounded set of addresses: a new one displaces the least recently used. One thread.
 class RecentPeers {
  public:
   explicit RecentPeers(std::size_t most) : most_(most) {}

@@ -30,7 +30,7 @@ class SlotWords {
   // The host's, which it only writes.
   void publish(layout::Line at, std::uint32_t value) const { store_shared(line_ + 4ull * at, value); }
 
-  // Both at once: whoever has seen the old generation sees no state of the new one, and the other way round.
+  // Writes both at once, so that nobody sees one generation with the state of another.
   void publish_state(std::uint32_t state, std::uint32_t generation) const {
     static_assert(layout::kState % 2 == 0 && layout::kGeneration == layout::kState + 1);
     static_assert(std::endian::native == std::endian::little);

@@ -92,7 +92,7 @@ bool SocketTable::look_at_requests(Clock::time_point now) {
   return worked;
 }
 
-// The system reports what is certain; this is only long unanswered.
+// The system itself reports certain losses; this looks for peers that have not answered for long.
 void SocketTable::look_for_peers(Clock::time_point now) {
   if (now - looked_for_peers_ < kPeerInterval) return;
   looked_for_peers_ = now;
@@ -105,7 +105,7 @@ bool SocketTable::move_all(Clock::time_point now, bool moves) {
   for (std::size_t i = in_use_.size(); i-- > 0;) {
     KernelSocket& socket = sockets_[in_use_[i]];
     if (!moves && socket.phase() == Phase::kOpen) {
-      // What it has sent at last may not have been looked at.
+      // Its last bytes may still be unseen in the ring, so it is not freed here.
       if (socket.is_closing()) socket.was_kept_back(since_last);
       continue;
     }
@@ -224,7 +224,7 @@ void SocketTable::open_name(std::uint32_t index, Opener::What what, const Socket
 
 void SocketTable::resolve(std::uint32_t index) {
   KernelSocket& socket = at(index);
-  // The library waits for each answer. More than one would be a queue that only memory bounds.
+  // The library waits for each answer, so a second request is an error. Queuing them would take unbounded memory.
   if (socket.is_resolving) {
     socket.fail(EPROTO);
     return socket.reply(-EPROTO);
@@ -322,7 +322,7 @@ void SocketTable::release(KernelSocket& socket) {
   --closing_;
 }
 
-// A free one, too: a kernel may be about to take it.
+// Includes free sockets, because a kernel may be about to take one.
 void SocketTable::end_waits() {
   is_ending_ = true;
   for (KernelSocket& socket : sockets_) socket.end_waits();

@@ -45,7 +45,7 @@ void SocketTable::handle(const ConnectionWanted& wanted) {
     return deliver(wanted.acceptor, {ConnectionGiven{.acceptor = wanted.acceptor, .error = EINVAL}});
   }
   auto& acceptors = at(index).listening()->acceptors;
-  // A socket waits once: what is older was closed meanwhile.
+  // A socket waits once, so an older entry of the same index was closed meanwhile.
   if (acceptors.size() >= group_.shape.sockets) {
     std::erase_if(acceptors, [&wanted](const KernelSocket::Acceptor& acceptor) {
       return static_cast<std::uint32_t>(acceptor.socket) == static_cast<std::uint32_t>(wanted.acceptor);
@@ -72,7 +72,7 @@ void SocketTable::give_connections(std::uint32_t index) {
     given.push_back(std::move(*next));
     acceptors.pop_front();
   }
-  // Without a kernel that takes it, only asking tells whether a connection is there.
+  // While no kernel waits for a connection, only polling shows whether one is there.
   if (listening.is_ready) listening.is_ready = has_connection(listening);
   // A kernel that gets a connection may ask at once whether there is one more.
   socket.set_pending(listening.is_ready);

@@ -24,7 +24,7 @@ std::chrono::seconds silence_max(const Descriptor& socket) {
                               get(socket, IPPROTO_TCP, TCP_KEEPCNT) * get(socket, IPPROTO_TCP, TCP_KEEPINTVL));
 }
 
-// Kernels copy whole words from such places of a ring, and single bytes from others.
+// Kernels copy whole words from aligned places of a ring, and single bytes from others.
 constexpr std::uint32_t kAlignment = 64;
 static_assert(NetworkShape::kRingBytesMin > kAlignment);
 
@@ -79,7 +79,7 @@ Moved StreamEndpoint::receive(ReceiveRing& ring) {
     }
     ring.put(static_cast<std::uint32_t>(came));
     moved.bytes += static_cast<std::uint32_t>(came);
-    // The socket may hold more, for a receive ends at an urgent byte, too. The next one shows that.
+    // The socket may hold more, because a receive also ends at an urgent byte. The next receive finds out.
     if (static_cast<std::uint32_t>(came) < wanted) return moved;
   }
   return moved;
@@ -89,7 +89,7 @@ int StreamEndpoint::loss() const {
   tcp_info info{};
   socklen_t size = sizeof info;
   if (silence_max_.count() == 0 || ::getsockopt(socket_.get(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;
-  // What was sent again, or asked of a peer without room, was not answered.
+  // Repeated retransmissions, or repeated probes of a peer without room, mean that it does not answer.
   const bool is_unanswered = info.tcpi_retransmits > 1 || info.tcpi_probes > 1;
   const std::chrono::milliseconds silence(info.tcpi_last_ack_recv);
   return is_unanswered && silence > silence_max_ ? ETIMEDOUT : 0;

@@ -11,7 +11,7 @@ void ThreadLoad::restart(Time now, Duration used) {
 ThreadLoad::Verdict ThreadLoad::judge(Time now, Duration used) {
   const Duration wall = now - begin_;
   const bool is_busy = busy_ * 10 >= wall * 9 && (used - used_) * 10 >= wall * 9;
-  // Less than a tenth: what several calm threads had does not make one busy.
+  // A calm thread works less than a tenth of the time, so one thread can take the lanes of several without being busy.
   if (busy_ * 10 >= wall) calm_since_ = now;
   begin_ = now;
   used_ = used;

@@ -4,7 +4,7 @@
 
 namespace remotecl::server {
 
-// Whether a proxy thread has more to do than it can, or hardly anything. A value; has no clock of its own.
+// Whether a proxy thread has more to do than it can manage, or hardly anything. A value; has no clock of its own.
 class ThreadLoad {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -16,9 +16,9 @@ class ThreadLoad {
   static constexpr Duration kWindow = std::chrono::milliseconds(1);
   static constexpr Duration kCalmTime = std::chrono::seconds(1);
 
-  // Begins anew, as the lanes are others. `used`: processor time of the thread.
+  // Begins anew after the lanes have changed. `used`: processor time of the thread.
   void restart(Time now, Duration used);
-  // A round that has moved something took so long.
+  // A round that has moved something took this time.
   void worked(Duration time) { busy_ += time; }
   bool is_due(Time now) const { return now - begin_ >= kWindow; }
   // The verdict of the window that ends now. REQUIRES: is_due(now).

@@ -9,7 +9,7 @@
 namespace remotecl::server {
 namespace {
 
-// What answers keep in memory, and what other messages of the link may have to wait for.
+// Questions in flight. Their answers take memory, and other messages of the link may wait behind them.
 constexpr std::size_t kAhead = 4;
 
 }  // namespace

@@ -14,15 +14,15 @@ namespace remotecl::server {
 
 class PeerLink;
 
-// How fast a peer's chunks came lately. Any thread.
+// How fast a peer's chunks arrived lately. Any thread.
 class BorrowingSpeed {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // No bytes say nothing, except of a peer that has not answered in time.
+  // A measurement without bytes is ignored, unless the peer has not answered in time (`is_silent`).
   void measured(std::uint64_t bytes, Clock::duration time, bool is_silent);
-  // `bytes_per_s` 0: whether it has been silent. False if nothing is known: links change, so that a measurement counts
-  // for some seconds only.
+  // Whether chunks came more slowly than this; for 0, whether the peer has been silent. False without a measurement;
+  // each one counts for some seconds only, because links change.
   bool is_below(std::uint64_t bytes_per_s) const;
 
  private:
@@ -33,7 +33,8 @@ class BorrowingSpeed {
 };
 
 // Asks a peer for chunks that the client has lent to this server, and calls `take` for each that has come before the
-// deadline, on the calling thread. Some questions are ahead, so that the link is not idle while a chunk is taken.
+// deadline, on the calling thread. Several questions are in flight, so that the link is not idle while a chunk is
+// taken.
 void borrow_chunks(PeerLink& link, std::uint64_t loan, std::span<const Digest> wanted, Deadline deadline,
                    const std::function<void(std::size_t index, Bytes)>& take);
 

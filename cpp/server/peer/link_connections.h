@@ -15,8 +15,8 @@
 
 namespace remotecl::server {
 
-// The two connections of a link: one for messages and small data, and one for bulk data. They continue on others when
-// they are lost. Owned by the link; any thread, unless noted otherwise.
+// The two connections of a link: one for messages and small data, and one for bulk data. Each continues on a new
+// connection when it is lost. Owned by the link; any thread, unless noted otherwise.
 class LinkConnections {
  public:
   // Tells the peer how much of a stream has arrived.
@@ -38,10 +38,10 @@ class LinkConnections {
 
   Connection& control() const { return *control_; }
   BulkTransport& bulk() const { return *bulk_; }
-  // Those that can continue on another connection.
+  // The streams that can continue on another connection.
   StreamPair& streams() { return streams_; }
   const StreamPair& streams() const { return streams_; }
-  // Why they have ended.
+  // Why the connections have ended.
   std::string end() const;
 
  private:

@@ -30,11 +30,11 @@ void LinkPipe::wake() {
   if (inbox) inbox->wake(socket);
 }
 
-// The link's outbox never blocks, so the lock may be held: messages of a connection must keep their order.
+// Sends with the lock held, which keeps the messages of a connection in order; the link's outbox never blocks.
 Moved LinkPipe::send(SendRing& ring) {
   Moved moved;
   MutexLock lock(mutex_);
-  // After its end the peer would take data for a fault of the link.
+  // The peer treats data after this side's end as a protocol error, which costs the link.
   if (is_over_ || !goes_on()) {
     moved.error = is_lost_ ? ECONNRESET : EPIPE;
     return moved;
@@ -107,7 +107,7 @@ void LinkPipe::answer(PipeId asked, PipeId near, std::uint32_t window) {
     link_->send(NameAnswer{asked, 0, near, kWindow});
     far_ = asked;
     credit_ = window;
-    // A kernel may have been faster.
+    // The kernel may already have ended or closed its side.
     if (is_over_ || is_closed_) send_end(is_closed_);
   }
   wake();
@@ -147,7 +147,7 @@ void LinkPipe::end(bool is_closed) {
     MutexLock lock(mutex_);
     is_far_over_ = true;
     if (is_closed) {
-      // The peer forgets its end when it knows that nothing comes any more.
+      // The peer keeps its end until it learns that this side sends nothing more.
       if (!is_closed_) send_end(true);
       is_far_closed_ = true;
     }

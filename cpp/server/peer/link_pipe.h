@@ -19,7 +19,7 @@ class LinkPipes;
 // and its endpoint; any thread.
 class LinkPipe final : public RefCounted {
  public:
-  // The bytes that the peer may send before a kernel here takes any: those of the two servers' round trip.
+  // The bytes that the peer may send before a kernel here takes any: enough for a round trip of the two servers.
   static constexpr std::uint32_t kWindow = 256u << 10;
 
   explicit LinkPipe(const Ref<LinkPipes>& link);
@@ -34,16 +34,17 @@ class LinkPipe final : public RefCounted {
   void close() EXCLUDES(mutex_);
 
   // ---- for the link. Those for messages of the peer throw ProtocolError.
-  // The peer has its end, with room for so many bytes.
+  // The peer has made its end, `far`, with room for `window` bytes.
   void open(PipeId far, std::uint32_t window) EXCLUDES(mutex_);
-  // The same, and tells the peer before anything else. `asked`: the peer's number for its end, `near` this server's.
+  // Like open(), but answers the peer before sending anything else. `asked`: the peer's number for its end; `near`:
+  // this server's.
   void answer(PipeId asked, PipeId near, std::uint32_t window) EXCLUDES(mutex_);
   void deliver(Bytes data) EXCLUDES(mutex_);
   void credit(std::uint32_t bytes) EXCLUDES(mutex_);
   void end(bool is_closed) EXCLUDES(mutex_);
   // The link is lost.
   void lose() EXCLUDES(mutex_);
-  // The kernel's socket can go on.
+  // Wakes the kernel's socket, which can go on.
   void wake() EXCLUDES(mutex_);
 
  private:
@@ -61,7 +62,7 @@ class LinkPipe final : public RefCounted {
   // Receiving.
   std::unique_ptr<std::byte[]> data_ GUARDED_BY(mutex_);  // made when first needed
   std::uint32_t begin_ GUARDED_BY(mutex_) = 0, count_ GUARDED_BY(mutex_) = 0;
-  std::uint32_t taken_ GUARDED_BY(mutex_) = 0;       // by the kernel, and the peer does not know
+  std::uint32_t taken_ GUARDED_BY(mutex_) = 0;       // by the kernel, not yet reported to the peer
   std::uint32_t room_ GUARDED_BY(mutex_) = kWindow;  // that the peer knows of
   bool is_far_over_ GUARDED_BY(mutex_) = false, is_far_closed_ GUARDED_BY(mutex_) = false;
   bool is_lost_ GUARDED_BY(mutex_) = false;

@@ -11,7 +11,7 @@
 namespace remotecl::server {
 namespace {
 
-// What one takes, the rest estimated.
+// The memory of one connection: its window, and an estimate of the rest.
 constexpr std::uint64_t kEach = LinkPipe::kWindow + 512;
 constexpr std::int32_t kErrnoMax = 4095;
 

@@ -40,9 +40,9 @@ class LinkPipes final : public RefCounted {
     MutexLock lock(sending_);
     if (outbox_ != nullptr) outbox_->send(message);
   }
-  // Whether so much is unwritten that a connection should wait. It is woken when that is over.
+  // Returns true if so much is unwritten that the connection should wait; it is woken once all is written.
   bool is_behind(Ref<LinkPipe> pipe) EXCLUDES(sending_);
-  // One of them is no more.
+  // A connection has been destroyed.
   void forget() EXCLUDES(mutex_);
 
  private:
@@ -62,9 +62,9 @@ class LinkPipes final : public RefCounted {
   bool is_closed_ GUARDED_BY(mutex_) = false;
   PipeId last_ GUARDED_BY(mutex_) = 0;
   std::unordered_map<PipeId, Entry> entries_ GUARDED_BY(mutex_);
-  std::uint64_t count_ GUARDED_BY(mutex_) = 0;  // also of those whose end kernels have not noticed
+  std::uint64_t count_ GUARDED_BY(mutex_) = 0;  // also of ended connections that kernels still hold
   HeldMemory held_ GUARDED_BY(mutex_);
-  // Locked with the lock of a connection, never with the one above.
+  // May be locked while a connection's lock is held, never together with mutex_.
   Mutex sending_;
   Outbox* outbox_ GUARDED_BY(sending_);
   std::map<LinkPipe*, Ref<LinkPipe>> waiting_ GUARDED_BY(sending_);

@@ -23,8 +23,8 @@ class LinkSignals {
 
   LinkSignals(Outbox& outbox, const Ref<SessionCounters>& counters) : outbox_(outbox), held_(counters) {}
 
-  // Reports to the peer that an event has ended. Signals are kept until the peer acknowledges them; kTooMany:
-  // it does not.
+  // Reports to the peer that an event has ended. Signals are kept until the peer acknowledges them; kTooMany: too many
+  // are unacknowledged.
   Sent send(const Signal& signal) EXCLUDES(mutex_);
   // The peer has taken this many signals. Throws ProtocolError, HeldTooMuch.
   void acknowledged(std::uint64_t count) EXCLUDES(mutex_);

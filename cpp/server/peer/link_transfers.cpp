@@ -44,7 +44,7 @@ void LinkTransfers::refuse(TransferId transfer, std::int32_t status) {
   {
     const MutexLock lock(mutex_);
     pulled_early_.erase(transfer);
-    if (dropped_early_.erase(transfer) != 0) return;  // the peer's command has failed before
+    if (dropped_early_.erase(transfer) != 0) return;  // the peer's command has already failed
   }
   outbox_.send(PeerData{transfer, status, {}});
 }

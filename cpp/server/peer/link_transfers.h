@@ -20,8 +20,8 @@ class Outbox;
 // The error of commands and transfers whose link is lost.
 constexpr cl_int kLinkLost = CL_OUT_OF_RESOURCES;
 
-// Transfers of one link whose bytes do not move yet. Keeps what one side has reported of them until the other
-// side has too. Owned by the link; any thread, including a driver's callback.
+// Transfers of one link whose bytes do not move yet. Keeps what one side has announced until the other side follows.
+// Owned by the link; any thread, including a driver's callback.
 class LinkTransfers {
  public:
   LinkTransfers(TransferTable& table, BulkReceiver& receiver, BulkSender& sender, Outbox& outbox)

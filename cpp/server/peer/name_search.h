@@ -23,10 +23,10 @@ class NameSearch final : public RefCounted {
   ~NameSearch() override;
 
   const std::string& name() const { return order_.name; }
-  // Asks the next server, or answers the kernel if there is none. Nothing may be used after it.
+  // Asks the next server, or answers the kernel if there is none. Do not use this object afterwards.
   void go_on();
 
-  // ---- what the server that was asked last says
+  // ---- The answer of the server that was asked last.
   void found(std::unique_ptr<WakingEndpoint> end);
   // ENOENT: it does not have the name.
   void refused(int error);

@@ -53,7 +53,7 @@ void PeerInbox::wake(IncomingBytes& incoming) {
 }
 
 void PeerInbox::arrived(TransferId transfer, std::int32_t status, Bytes data) {
-  // Done first, because it may be refused; then the command still waits, for the end of the link.
+  // Allocated first: if the memory is refused, the link ends, and the command must still be waiting for that.
   std::shared_ptr<HeldPayload> bytes;
   if (status == 0 && !discarded_.contains(transfer)) bytes = std::make_shared<HeldPayload>(counters_, data);
   const std::shared_ptr<IncomingBytes> incoming = take_entry(transfer);

@@ -36,7 +36,7 @@ class PeerInbox {
   void announced(TransferId transfer, std::uint64_t size);
   // Nothing more will arrive.
   void fail_all(std::int32_t status);
-  // The same if nothing waits any more: the session ends, and the kept bytes would keep it alive.
+  // Like fail_all() at the end of the session, when no command waits any more: kept bytes would keep it alive.
   void clear();
 
  private:

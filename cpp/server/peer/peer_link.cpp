@@ -58,7 +58,7 @@ void PeerLink::run() {
     serve();
   } catch (const std::exception& error) {
     fail(error);
-    // The error of a command of this session that became ready, not of the peer.
+    // The error comes from a command of this session that became ready, not from the peer.
     context_.strand.close(error.what());
   }
   close();

@@ -57,7 +57,7 @@ void handle(const PeerMessageContext& context, const AskBuild& message) {
 }
 
 void handle(const PeerMessageContext& context, const PeerBuild& message) {
-  // A damaged build is none.
+  // A damaged build counts as no answer.
   context.link.builds().answered(message.question, sha256(message.entry) == message.sum ? message.entry : Bytes());
 }
 

@@ -32,7 +32,7 @@ ServerName name_of(const PeerTable::Attempt& attempt, const Address& address) {
 
 }  // namespace
 
-// Makes a connection one that stop() ends, as long as this object lives.
+// While this object lives, stop() ends its connection.
 class PeerTable::Approach {
  public:
   Approach(PeerTable& table, Connection& connection) : table_(table), connection_(connection) {
@@ -166,7 +166,7 @@ StreamCarrier PeerTable::open(const Attempt& attempt, const Address& number, Rol
                           return dialer.connect(timeout, end);
                         });
   };
-  // RDMA has ports of its own, which no rule can mean.
+  // RDMA has ports of its own, which rules cannot name, so its hosts are checked with the server's port.
   const auto may_dial = [this, &number](const std::string& host) {
     return context_.rules.objection({host, number.port}, context_.address).empty();
   };
@@ -206,7 +206,7 @@ PeerTable::Outcome PeerTable::try_address(const Attempt& attempt, const Address&
   }
   for (const Address& number : numbers) {
     if (!tried.insert(number.text()).second) continue;
-    std::string objection;  // to a name: raised by the code that resolves it
+    std::string objection;  // names are checked by the code that resolves them
     if (ip_number(number.host)) objection = context_.rules.objection(number, context_.address);
     if (!objection.empty()) {
       note(objection);

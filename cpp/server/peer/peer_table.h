@@ -105,7 +105,7 @@ class PeerTable {
   // The result of trying an address that the client has named.
   struct Outcome {
     bool is_linked = false;
-    bool is_stranger = false;  // no server has answered: the client must not learn what else is there
+    bool is_stranger = false;  // no server has answered; the client must not learn what else is there
     std::string reason;        // why there is no link
   };
 

@@ -43,7 +43,7 @@ BuildCache::BuildCache(ContentStore* store)
 
 std::string BuildCache::key(const Program& program, const BuildProgram& message) {
   if (program.origin() != ProgramOrigin::kSource || may_have_variables(message.options)) return {};
-  // They may refer to files of this machine, which can change.
+  // Such programs may refer to files of this machine, which can change.
   if (!message.headers.empty() || mentions_files(program.code()) || mentions_files(message.options)) return {};
   if (program.code().size() + message.options.size() > kKeySizeMax) return {};
   // The size marks where the options end.

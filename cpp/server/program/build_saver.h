@@ -55,8 +55,8 @@ class BuildSaver {
   void add(Build build) EXCLUDES(thread_.mutex);
   // Something is built or used for the first time.
   void note_activity() EXCLUDES(thread_.mutex);
-  // Saves everything now, on this thread, and waits for what the saver's thread saves just then. Starts no save and
-  // waits no longer after the deadline.
+  // Saves everything now, on this thread, and waits for what the saver's thread is saving at that moment. Starts no
+  // save and waits no longer after the deadline.
   void save_all(std::chrono::steady_clock::time_point deadline) EXCLUDES(thread_.mutex);
 
  private:

@@ -6,7 +6,8 @@
 namespace remotecl::server {
 namespace {
 
-// Takes from an entry what the client is told. Returns false if it is none, or a built program without its binary.
+// Reads from an entry what is reported to the client. Returns false if the bytes are no entry, or if they describe a
+// built program without its binary.
 bool take_record(Bytes entry, BuildRecord& record) {
   BuildRecord found;
   Bytes binary;
@@ -32,8 +33,8 @@ cl_program BuildReport::build(const Program& program, Device& device, const Plac
                               const std::string& key, const StoredRequest* stored) {
   BuildRecord& record = begin(device);
   const bool is_shared = !key.empty() && &device == &device.root();
-  // A driver that has no binary of a new program would have to compile it here anyway, and later: the first kernel, and
-  // all that comes behind it, would wait.
+  // A peer does not help a driver that has no binary of a new program: it would have to compile here anyway, but later,
+  // while the first kernel and all that comes behind it wait.
   const bool has_binaries = !device.traits().quirks.compiles_for_binary;
   BuildPeers* const peers = stored == nullptr || !has_binaries ? nullptr : stored->peers;
   StoredBuilds& store = *before.stored();
@@ -59,7 +60,8 @@ bool BuildReport::look_up(const Program& program, Device& device, const PlacedFi
                           BuildCache& before, const StoredRequest& stored, BuildPeers* peers, const Digest& key,
                           cl_program& native) {
   StoredBuilds& store = *before.stored();
-  // The building thread may change what other programs are made of.
+  // Late programs are made on another thread, so only from source: the building thread may change what others are made
+  // of.
   const bool may_be_late = stored.may_be_late && program.origin() == ProgramOrigin::kSource;
   BuildRecord& record = records_.back();
   const BuildRecord blank = record;
@@ -87,8 +89,8 @@ bool BuildReport::look_up(const Program& program, Device& device, const PlacedFi
   return native != nullptr;
 }
 
-// A peer is only as good as the client that has named it: what its record says of the arguments must not reach the
-// driver.
+// The client has named the peer, so the peer is trusted no more than the client: what its record says of the arguments
+// must not reach the driver.
 cl_program BuildReport::load_peers(Bytes entry, Device& device, const PlacedFiles& files, const Options& options,
                                    BuildCache& before) {
   BuildRecord said = records_.back();

@@ -40,7 +40,7 @@ class UnusedKernels;
 // A native program that others may be linked from.
 struct NativePart {
   Digest key{};  // of everything that it depends on
-  // Of one from the store, else empty: PoCL has no binary of a loaded program that is not built.
+  // The binary of a program from the store, else empty: PoCL has no binary of a program that is loaded but not built.
   std::vector<std::byte> binary;
 };
 
@@ -77,7 +77,7 @@ class Program final : public RefCounted {
   void set_sharing(const Sharing& sharing) { sharing_ = sharing; }
   Sharing take_sharing() { return std::exchange(sharing_, {}); }
 
-  // Makes a native program for the caller that is not built yet. Called by the building thread; of sources, by any.
+  // Makes a native program, not built yet, for the caller. Called by the building thread; for sources, by any thread.
   cl_int make(Device& device, cl_program& program) const;
 
   // Returns true if its kernels may print. `text`: further parts of the program, such as a header or options.
@@ -89,8 +89,8 @@ class Program final : public RefCounted {
   bool may_hide_prints() const { return !prints() && may_hide_prints_.load(std::memory_order_relaxed); }
   void note_prints() { prints_.store(true, std::memory_order_relaxed); }
 
-  // The result of the last build, compilation or link, even of a failed one; or a program that is not built.
-  // Takes over the reference. `unused`: gets the kernels that are used; may be null. Throws HeldTooMuch.
+  // Sets the result of the last build, compilation or link, even of a failed one, or a program that is not built. Takes
+  // over the reference. `unused`: is told which kernels are used; may be null. Throws HeldTooMuch.
   void set_native(const Device& device, cl_program program, bool executable, ProgramTraits traits,
                   std::shared_ptr<UnusedKernels> unused = nullptr, std::optional<NativePart> part = std::nullopt);
   // The program is built, but there is no native program before set_native(). `make`: makes one when it is needed;
@@ -99,11 +99,11 @@ class Program final : public RefCounted {
   bool is_late(const Device& device) const;
   // Functions that make the native programs that are needed now.
   std::vector<std::function<void()>> take_late();
-  // That program, still owned by this object; null if there is none.
+  // The native program, still owned by this object; null if there is none.
   cl_program native(const Device& device) const;
-  // What is known of it; null: nothing.
+  // The native program as a part that others may be linked from; null: it is none.
   const NativePart* part(const Device& device) const;
-  // The same if kernels can be made of it, else null.
+  // The native program if kernels can be made of it, else null.
   cl_program executable(const Device& device) const;
   // The traits of the kernel with that name. No arguments if there is none.
   KernelTraits kernel_traits(const Device& device, const std::string& kernel) const;

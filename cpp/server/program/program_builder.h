@@ -41,8 +41,8 @@ class BuildPeers {
  public:
   virtual ~BuildPeers() = default;
 
-  // Returns what another server has found out, an encoded build; empty: nothing. Takes as long as the build there, but
-  // not for ever.
+  // Returns another server's result, an encoded build; empty: there is none. Waits for the build there, but not without
+  // limit.
   virtual std::vector<std::byte> ask(const Digest& key) = 0;
   virtual void publish(const Digest& key, std::vector<std::byte> entry) = 0;
 };
@@ -56,7 +56,7 @@ struct StoredRequest {
   bool may_be_late = false;     // the report may come before the native program
 };
 
-// A build whose outcome the client is told, without a native program yet.
+// A build that is reported to the client before its native program is made.
 struct LateBuild {
   std::optional<Digest> key;
   std::vector<std::byte> entry;  // with a binary, from the store or a peer
@@ -78,12 +78,12 @@ class BuildReport {
   // process; null: looks for none.
   cl_program build(const Program& program, Device& device, const PlacedFiles& files, BuildCache& before,
                    const std::string& key, const StoredRequest* stored = nullptr);
-  // Makes the native program of such a build.
+  // Makes the native program of a late build.
   cl_program build_late(const Program& program, Device& device, const PlacedFiles& files, BuildCache& before,
                         const std::string& key, const std::string& owner, const LateBuild& late);
   cl_program compile(const Program& program, Device& device, const PlacedFiles& files,
                      const std::vector<IncludedSource>& included, StoredBuilds& store, const StoredRequest& stored);
-  // `lock`: what is held while the driver links.
+  // `lock`: makes the lock that is held while the driver links.
   cl_program link(Device& device, const std::string& options, const std::vector<LinkInput>& inputs, StoredBuilds& store,
                   const std::string& owner, const std::function<FileLock()>& lock);
   cl_program inspect(const Program& program, Device& device, const StoredBuilds& store);
@@ -106,10 +106,10 @@ class BuildReport {
   // The options for the driver.
   struct Options {
     std::string text;
-    bool asks_for_arguments;  // the application does not
+    bool asks_for_arguments;  // for the server; the application has not asked
   };
 
-  // What the client is not told of a build.
+  // The parts of a build that are not reported to the client.
   struct Aside {
     std::shared_ptr<UnusedKernels> unused;
     std::optional<LateBuild> late;
@@ -123,8 +123,7 @@ class BuildReport {
                cl_program& native);
   cl_program load_peers(Bytes entry, Device& device, const PlacedFiles& files, const Options& options,
                         BuildCache& before);
-  // Makes the native program of the last record, and keeps it for later builds. `key`, `stored_key`: as build() has
-  // them.
+  // Makes the native program of the last record, and keeps it for later builds. `key`, `stored_key`: as in build().
   cl_program compile_source(const Program& program, Device& device, const PlacedFiles& files, const Options& options,
                             BuildCache& before, const std::string& key, const std::string& owner,
                             const std::optional<Digest>& stored_key);
@@ -134,8 +133,8 @@ class BuildReport {
   // Stores the last record and its native program, if there is a key.
   void keep(StoredBuilds& store, const std::string& owner, const std::optional<Digest>& key, const Device& device,
             cl_program native);
-  // `binary`: empty unless it came from the store. What failed is no part: the store may have another program under its
-  // key.
+  // `binary`: empty unless it came from the store. A failed build is no part, because the store may have another
+  // program under its key.
   void note_part(const std::optional<Digest>& key, std::vector<std::byte> binary);
   void publish(BuildPeers& peers, const Digest& key, cl_program native, BuildCache& before) const;
   BuildRecord& begin(const Device& device);
@@ -145,7 +144,7 @@ class BuildReport {
 
   std::vector<BuildRecord> records_;
   std::vector<Aside> asides_;  // one for each record
-  bool is_peers_ = false;      // the last binary is a peer's: for this session only
+  bool is_peers_ = false;      // the last binary came from a peer, so it is for this session only
 };
 
 }  // namespace remotecl::server

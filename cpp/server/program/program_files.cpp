@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kPathSizeMax = 4096;
-constexpr int kAttemptsMax = 800;  // to get a folder that others make and remove, or a hundred other names
+constexpr int kAttemptsMax = 800;  // enough while others make and remove the folder, or for a hundred other names
 
 // FNV-1a. Only names a folder; the content is always compared.
 class Hash {
@@ -190,7 +190,7 @@ PlacedFiles ProgramFiles::place(const ClientFiles& files) {
   Hash hash;
   std::set<fs::path> paths;
   files.headers.for_each([&](const HeaderFile& header) {
-    // No folder could ever hold two contents of one header.
+    // A folder cannot hold two contents of one header.
     if (!paths.insert(relative_path(header.path)).second) {
       throw ProtocolError("the header \"" + std::string(header.path.substr(0, 200)) + "\" is sent twice");
     }

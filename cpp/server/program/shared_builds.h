@@ -43,7 +43,7 @@ class SharedBuilds {
     std::size_t answered = 0;
     bool has_ended = false;
   };
-  // Other servers ask at once, so ended builds are kept for a short time.
+  // Other servers ask soon, so only the latest of the ended builds are kept.
   static constexpr std::size_t kBuildsMax = 16;
   static constexpr std::size_t kSizeMax = 32u << 20;
   static constexpr std::size_t kQuestionsMax = 256;  // of one build

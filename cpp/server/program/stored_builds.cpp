@@ -33,7 +33,7 @@ bool tells_time(std::string_view text) {
                      [text](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
 
-// Returns true if nothing but these texts determines their meaning.
+// Returns true if the meaning of the code, options and headers depends on nothing else.
 bool is_self_contained(const Program& program, const ClientFiles& sent) {
   std::size_t size = program.code().size() + sent.options.size();
   bool is_plain = !tells_time(sent.options) && !mentions_files(sent.options);
@@ -239,7 +239,7 @@ cl_program StoredBuilds::load_part(Bytes entry, Device& device, cl_program_binar
 bool StoredBuilds::may_be_kept(const BuildRecord& record) {
   const DeviceBuild& values = record.values;
   if (values.executable == 0 || record.kernels.empty()) return false;
-  // Not every driver's binaries may contain the initial values of variables and what runs before kernels.
+  // Some drivers' binaries may lack the initial values of variables and the code that runs before kernels.
   return values.global_variables_size == 0 && values.has_constructors == 0 && values.has_destructors == 0;
 }
 

@@ -69,7 +69,7 @@ class StoredBuilds {
 
  private:
   Digest identity(const Device& device) EXCLUDES(mutex_);
-  // The digest of a text, for what is made for the device.
+  // The key of what the text describes, on this device.
   Digest key_of(const Device& device, std::string_view text) EXCLUDES(mutex_);
 
   ContentStore* const store_;

@@ -12,7 +12,7 @@
 
 namespace remotecl::server {
 
-// A session's client: who it is, how it proves that when it comes again, and what it may use. Owned by the session; any
+// A session's client: who it is, how it proves that when it reconnects, and what it may use. Owned by the session; any
 // thread.
 class Client {
  public:

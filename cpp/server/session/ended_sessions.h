@@ -7,8 +7,8 @@
 
 namespace remotecl::server {
 
-// Remembers why the latest sessions ended that did not end in order, for clients that try to resume them.
-// Used by one thread.
+// Remembers why the latest sessions ended, except those that ended in order, for clients that try to resume them. Used
+// by one thread.
 class EndedSessions {
  public:
   void add(std::uint64_t session, std::string why) {

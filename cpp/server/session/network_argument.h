@@ -11,16 +11,16 @@ namespace remotecl::server {
 
 class NetworkArgument;
 
-// All networks of a session that there are, those too that the client has released while kernels use them. Any thread.
+// All existing networks of a session, including those that the client has released but kernels still use. Any thread.
 class LiveNetworks final : public RefCounted {
  public:
-  // Ends all waits of kernels for their sockets, and those of networks to come. Does not block.
+  // Stops all networks, including later ones, which ends kernels' waits for their sockets. Does not block.
   void stop() EXCLUDES(mutex_);
-  // The same for those that there are: how many had not been stopped.
+  // Stops the networks that exist now. Returns how many had not been stopped before.
   std::size_t stop_present() EXCLUDES(mutex_);
   // Whether any has not been stopped.
   bool has_some() const EXCLUDES(mutex_);
-  // Sums by device, of networks that have gone, too; `sockets` are those in use at present.
+  // Sums by device, including destroyed networks; `sockets` are those in use at present.
   std::map<std::uint32_t, NetworkStats> stats() const EXCLUDES(mutex_);
 
  private:

@@ -14,7 +14,7 @@ namespace remotecl::server {
 // The networks that one command's kernels use.
 using NetworkArguments = std::vector<Ref<NetworkArgument>>;
 
-// Tells networks of kernels that use them, from before these can begin until after they have ended.
+// Reports to networks the kernels that use them, from before the kernels can begin until after they have ended.
 class NetworkUse {
  public:
   NetworkUse(Strand& strand, NetworkArguments networks) : strand_(&strand), networks_(std::move(networks)) {
@@ -61,7 +61,7 @@ struct NetworkCommand {
     auto use = std::make_shared<NetworkUse>(*strand, std::move(networks));
     issue.needs_event = true;
     const cl_int error = command.issue(issue);
-    // Without an event nothing was enqueued, or has ended.
+    // Without an event, nothing was enqueued or the command has already ended.
     if (error == CL_SUCCESS && issue.native) strand->completions().notify(issue.native.get(), [use](cl_int) {});
     return error;
   }

@@ -11,8 +11,8 @@
 
 namespace remotecl::server {
 
-// Runs a session's kernels that print, one at a time, and sends the client what they print. Only while no
-// other kernel prints does the output identify its kernel.
+// Runs a session's kernels that print, one at a time, and sends the client what they print. Output can be attributed to
+// its kernel only while no other kernel prints.
 class PrintfExecution {
  public:
   PrintfExecution(Strand& strand, Issuer& issuer, Outbox& outbox, StdoutCapture& output)

@@ -46,7 +46,7 @@ class Session final : public Strand, public StatusSource {
   const Secret& secret() const { return client_.secret(); }
   const Grant& grant() const { return client_.grant(); }
   const Shared& shared() const { return shared_; }
-  // The owner of what this session puts into stores, who alone finds it.
+  // The owner of what this session puts into stores; only sessions of the same owner find it.
   std::string stored_owner() const { return "direct " + grant().user().name(); }
   const Ref<SessionCounters>& counters() const { return counters_; }
 
@@ -66,7 +66,7 @@ class Session final : public Strand, public StatusSource {
   // Stores what the client says about itself. A client on this machine is then watched, so that its end is
   // noticed.
   void introduce(Client::Claims claims, std::chrono::milliseconds window);
-  // The client is leaving for good: broken streams are not waited for.
+  // The client is leaving and will not return, so broken streams are not waited for.
   void expect_end();
   // Whether the session watch should call stop_networks_of_absent() now and then.
   bool has_networks() const { return objects_.networks.live->has_some(); }
@@ -102,7 +102,8 @@ class Session final : public Strand, public StatusSource {
   EventTable& events() REQUIRES(mutex_) { return execution_.events; }
   PeerSignals& signals() REQUIRES(mutex_) { return execution_.signals; }
   PrintfExecution& printf_execution() REQUIRES(mutex_) { return printf_execution_; }
-  // Their functions say which of them need the lock. The analysis would take their name for it for another mutex.
+  // Each function of these objects says whether it needs the lock. They have no REQUIRES(), because the thread-safety
+  // analysis would take the objects' own name for the lock for another mutex.
   TransferTable& transfers() { return transfers_; }
   QueueWatch& queue_watch() { return execution_.queue_watch; }
 

@@ -158,7 +158,7 @@ void SessionHost::refuse(Connection& connection, Refusal why, WelcomeStatus stat
   server::refuse(connection, epoch_, status, text);
 }
 
-// Those of a bulk connection.
+// The features of a bulk connection.
 std::uint64_t SessionHost::possible_features(const IncomingConnection& incoming, const Session& session) const {
   return bulk_features() | kFeatureResumable | rdma_features(rdma_wish_for(incoming.hello, session));
 }
@@ -196,7 +196,7 @@ RdmaAcceptor::MoveControl SessionHost::control_mover(const Hello& hello, const S
       };
 }
 
-// Without a connection if the peer is gone or broke the rules.
+// Returns a carrier without a connection if the peer is gone or broke the rules.
 StreamCarrier SessionHost::upgrade(IncomingConnection& incoming, Session& session, const Secret& secret,
                                    std::uint64_t features, StripeGroup& stripes, const std::string& with) {
   const Hello& hello = incoming.hello;
@@ -230,8 +230,8 @@ void SessionHost::serve_return(IncomingConnection& incoming) {
   const Role role = incoming.hello.role;
   const unsigned channel = channel_of(incoming.hello.features);
   auto streams = session ? session->streams(role, channel) : std::vector<OpenStream>();
-  // The connection may have broken while its stream was being put together. The wait below is only for a
-  // stream that can exist: the peer has proved nothing yet, and must not disturb the others.
+  // The connection may have broken while its stream was being put together. Only a stream that can exist is waited for,
+  // because the peer has proved nothing yet and must not disturb others.
   const bool is_ended = session && !session->lifetime().end_reason().empty();
   if (is_ended) streams.clear();
   const bool can_be = session && !is_ended && (role != Role::kBulk || session->channels().find(channel) != nullptr);

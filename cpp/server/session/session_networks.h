@@ -11,7 +11,7 @@ namespace remotecl::server {
 struct SessionNetworks {
   const Ref<LiveNetworks> live = make_ref<LiveNetworks>();  // any thread
   const Ref<KernelNames> names = make_ref<KernelNames>();   // any thread
-  ObjectTable<NetworkArgument> arguments;                   // their ids are no buffer's
+  ObjectTable<NetworkArgument> arguments;                   // no buffer has the same id
   bool has_had_some = false;
 };
 

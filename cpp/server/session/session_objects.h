@@ -78,7 +78,7 @@ class SessionObjects {
   ObjectTable<Queue> queues;
   ObjectTable<Buffer> buffers;
   std::map<std::uint64_t, Ref<Buffer>> svm;  // allocations by address; also in `buffers`
-  std::list<KeptBuffers> releasing;          // waits for commands that were sent before its release
+  std::list<KeptBuffers> releasing;          // kept for commands that were sent before the release
   ObjectTable<Image> images;
   ObjectTable<Sampler> samplers;
   SessionNetworks networks;

@@ -18,7 +18,7 @@ namespace remotecl::server {
 
 class Grant;
 
-// Makes what opens the sockets of a session's kernels.
+// Makes the broker that opens the sockets of a session's kernels.
 using MakeSocketBroker = std::function<Ref<SocketBroker>(const Grant& grant, std::uint64_t session)>;
 
 // The parts that all sessions of a process share; they outlive the sessions.

@@ -87,8 +87,9 @@ void set(const Descriptor& socket, int level, int name, int value) {
   ::setsockopt(socket.get(), level, name, &value, sizeof value);
 }
 
-// Of a TCP socket, or of a listener for those that it accepts. Kernels learn within six heartbeats that the machine at
-// the other end has vanished; the proxy looks for what keepalive does not see (StreamEndpoint).
+// Sets the options of a TCP socket, or of a listener, from which accepted sockets inherit them. Kernels learn within
+// six heartbeats that the machine at the other end has vanished; the proxy looks for what keepalive does not see
+// (StreamEndpoint).
 void set_options(const Descriptor& socket) {
   const int heartbeat_s = static_cast<int>(heartbeat_interval().count());
   set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -107,7 +108,8 @@ int connect_to(const NativeAddress& address, SocketAddress::Kind kind) {
   return socket.release();
 }
 
-// The same for a path. The system waits for room in the listener's backlog only where the socket may block.
+// Connects to a path, with a blocking socket, because only then does the system wait for room in the listener's
+// backlog.
 int connect_to_path(const NativeAddress& address) {
   Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const timeval limit{kBacklogMaxS, 0};
@@ -118,7 +120,8 @@ int connect_to_path(const NativeAddress& address) {
   return ::fcntl(socket.get(), F_SETFL, O_NONBLOCK) != 0 ? -errno : socket.release();
 }
 
-// Waits for the end of an attempt, for there is another address to try. Returns 0 or a negative errno.
+// Waits a limited time for the end of an attempt, because there is another address to try. Returns 0 or a negative
+// errno.
 int await_connected(int socket) {
   pollfd wait{socket, POLLOUT, 0};
   if (::poll(&wait, 1, kNextAddressMs) <= 0) return -ETIMEDOUT;

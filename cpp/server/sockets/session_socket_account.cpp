@@ -8,7 +8,7 @@ bool SessionSocketAccount::open_socket() { return quota_->reserve(quota_->socket
 
 void SessionSocketAccount::close_socket() { quota_->give_back(quota_->sockets(), 1); }
 
-// As for a command: a refusal ends no session, so the last eighth is left to what does.
+// As for commands, a refusal ends no session, so the last eighth is left to memory whose refusal does.
 bool SessionSocketAccount::hold_memory(std::uint64_t size) { return quota_->reserve(quota_->host(), size, true); }
 
 void SessionSocketAccount::free_memory(std::uint64_t size) { quota_->give_back(quota_->host(), size); }

@@ -8,8 +8,8 @@
 
 namespace remotecl::server {
 
-// Writes into the log where a session's kernels connect to and bind, and where they may not. A kernel that asks all the
-// time does not fill it. Any thread.
+// Writes into the log where a session's kernels connect to and bind, and where they may not. Limits its lines per
+// second, so that a kernel that asks all the time does not fill the log. Any thread.
 class SocketAudit {
  public:
   SocketAudit(std::uint64_t session, std::string user) : session_(session), user_(std::move(user)) {}
@@ -21,7 +21,7 @@ class SocketAudit {
  private:
   static constexpr unsigned kLinesMax = 50;  // in each second
 
-  // Returns false if this one is only counted.
+  // Returns false if the request is only counted, not written.
   bool may_write() EXCLUDES(mutex_);
 
   const std::uint64_t session_;

@@ -32,12 +32,12 @@ class LoadBoard final : private LoadSource {
   void changed() { reporter_.changed(); }
   void unwatch(std::uint64_t session) EXCLUDES(mutex_);
 
-  // ---- For a process of one session. Call exchange() before there is one: `wants_loads` is called when it begins
-  // and when it ends to watch.
+  // ---- For a process of one session. Call exchange() before the session exists: `wants_loads` is called when the
+  // session starts and when it stops watching.
   void exchange(std::function<void(bool)> wants_loads) { wants_loads_ = std::move(wants_loads); }
   // The load of other processes' sessions.
   void set_elsewhere(std::span<const LoadOfDevice> loads) EXCLUDES(mutex_);
-  // Reports to the daemon what this process's session has. Null ends that.
+  // Reports the load of this process's session to the daemon, until called with null.
   void watch_from_elsewhere(LoadReporter::Take take);
 
  private:

@@ -5,8 +5,8 @@
 
 namespace remotecl::server {
 
-// Estimates how long a device takes for the commands that it has, from what it has got done between looks. A plain
-// value without a clock or lock.
+// Estimates how long a device takes for the commands that it has, from how many commands have ended between looks. A
+// plain value without a clock or lock.
 class LoadMeter {
  public:
   using Time = std::chrono::steady_clock::time_point;

@@ -28,7 +28,7 @@ class LoadSource {
   ~LoadSource() = default;
 };
 
-// Tells those who watch how busy other sessions keep the devices. Its thread starts with the first watcher, and
+// Reports to watching sessions how busy the others keep the devices. Its thread starts with the first watcher, and
 // sleeps while there is none or no session has work. Any thread.
 class LoadReporter {
  public:
@@ -42,8 +42,8 @@ class LoadReporter {
   LoadReporter(const LoadReporter&) = delete;
   LoadReporter& operator=(const LoadReporter&) = delete;
 
-  // Reports on `devices`, and on work of all sessions but this one, until unwatch(): first on all devices. Replaces
-  // the session's former watcher.
+  // Reports the work that all other sessions have on `devices`, until unwatch(). The first report has all devices.
+  // Replaces the session's former watcher.
   void watch(std::uint64_t session, std::vector<std::uint32_t> devices, Take take) EXCLUDES(thread_.mutex);
   // A report that has begun may still reach the watcher.
   void unwatch(std::uint64_t session) EXCLUDES(thread_.mutex);
@@ -66,15 +66,15 @@ class LoadReporter {
   void run() EXCLUDES(thread_.mutex);
   // Waits until it is time to report. Returns false if the thread is to stop.
   bool await_watchers(Watchers& watchers, bool is_resting) EXCLUDES(thread_.mutex);
-  // Returns false if nothing more is to be said until changed().
+  // Returns false if nothing more is to be reported until changed().
   bool report(const Watchers& watchers);
   void wake() EXCLUDES(thread_.mutex);
 
   LoadSource& source_;
   std::map<std::uint64_t, std::shared_ptr<Watcher>> watchers_ GUARDED_BY(thread_.mutex);
   std::chrono::steady_clock::time_point next_{};  // used by the thread
-  // Nothing is to be said. Set before a look, with the list of those who are told, so that what comes later is noticed
-  // by changed() and watch().
+  // Nothing is to be reported. Set before each look, when the list of watchers is taken, so that changed() and watch()
+  // notice whatever comes later.
   std::atomic<bool> is_quiet_{false};
   StoppableThread thread_{[this] { run(); }};
 };

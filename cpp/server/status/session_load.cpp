@@ -6,7 +6,7 @@
 namespace remotecl::server {
 namespace {
 
-// Not 0, which says that there is nothing, and not more than a number for people.
+// At least 1 for any load, because 0 means none, and at most a number that people can read.
 std::uint64_t scaled(double value, double scale) {
   constexpr double kMax = 1e15;
   if (!(value > 0)) return 0;

@@ -261,7 +261,7 @@ std::vector<Ref<OutgoingTransfer>> BulkSender::stop() {
   return unsent;
 }
 
-// What was not sent whole waits again, for stop().
+// A transfer that was not sent whole goes back to the queue, from which stop() returns it.
 bool BulkSender::send(Ref<OutgoingTransfer> transfer, BulkTransport& transport, StagingSet& staging,
                       const Between& between) {
   bool is_sent = transfer->send(transport, staging, between);

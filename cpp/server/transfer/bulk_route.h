@@ -22,7 +22,7 @@ class BulkRoute : public virtual RefCounted {
 
   // Sends the bytes of a small transfer.
   virtual void send(TransferId transfer, Bytes data) = 0;
-  // Announces how many bytes of a transfer will be offered that could have been small.
+  // Announces the size of a transfer that could have been small, but whose bytes will be offered.
   virtual void announce(TransferId transfer, std::uint64_t size) = 0;
 };
 

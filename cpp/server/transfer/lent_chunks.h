@@ -19,8 +19,8 @@
 
 namespace remotecl::server {
 
-// Chunks of the session's user that its client lets other servers have: each of them once, and only the server that the
-// client has named. A question may come before the client's word. Owned by a session; any thread.
+// Chunks of the session's user that its client lends to other servers: each once, and only to the server that the
+// client has named. That server may ask before the client has named it. Owned by a session; any thread.
 class LentChunks {
  public:
   // Takes the chunk, or nothing. Called without a lock of this class.
@@ -31,7 +31,8 @@ class LentChunks {
 
   // Throws ProtocolError, HeldTooMuch.
   void lend(std::uint64_t loan, PeerId to, Bytes digests) EXCLUDES(mutex_);
-  // Answers at once, when the client has named the chunk, or on a thread that reads it.
+  // Answers with the chunk, on a thread that reads it, or at once with nothing. Keeps a question that comes before
+  // lend() until then.
   void ask(std::uint64_t loan, PeerId by, const Digest& digest, Answer answer) EXCLUDES(mutex_);
   // The session has ended: questions are dropped.
   void stop() EXCLUDES(mutex_);
@@ -47,7 +48,7 @@ class LentChunks {
     std::set<Digest> digests;
     std::vector<Question> questions;
   };
-  // Chunks are asked for at once, so loans are kept for a short time.
+  // Servers ask soon after the loan, so only the latest loans are kept.
   static constexpr std::size_t kLoansMax = 32;
   static constexpr std::size_t kUnknownMax = 16;  // that were asked for before they were named
   static constexpr std::size_t kDigestSize = 96;  // estimated, with its place in a set

@@ -62,7 +62,7 @@ void OfferedChunks::announce(std::uint64_t offset, std::size_t count, std::uint6
   if (first) first();
 }
 
-// A file is open for each chunk that was found, so the client must not be far ahead of its bytes.
+// Each chunk that was found keeps a file open, so the look-ups must not run far ahead of the bytes.
 std::function<void()> OfferedChunks::next_look_up() {
   if (waiting_.empty() || pending_.size() > kOfferedChunksMax + waiting_count_) return nullptr;
   std::function<void()> begin = std::move(waiting_.front().begin);

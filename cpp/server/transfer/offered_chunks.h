@@ -28,8 +28,8 @@ struct ChunkLoan {
   std::vector<PeerId> lenders;
 };
 
-// The chunks of one transfer that its client has offered and whose bytes have not come. Those that the store has are
-// taken from there; others are kept there once they have come. Owned by the transfer.
+// The chunks of one transfer that its client has offered and whose bytes have not come. Takes from the store those that
+// it has, and stores the others once they have come. Owned by the transfer.
 class OfferedChunks {
  public:
   // Throws HeldTooMuch.
@@ -38,19 +38,19 @@ class OfferedChunks {
         owner_(std::move(owner)),
         held_(counters, sizeof(OfferedChunks) + std::size_t{2} * kPendingChunksMax * kEach) {}
 
-  // The client offers chunks from `offset` on, of a transfer of `size` bytes. Calls `begin`, which is to look for them,
-  // now, or on the receiving thread once enough of the chunks offered before have come. The session's thread. Throws
-  // ProtocolError.
+  // The client offers chunks from `offset` on, of a transfer of `size` bytes. Calls `begin`, which looks for them: now
+  // or, on the receiving thread, once enough of the chunks offered before have come. Called on the session's thread.
+  // Throws ProtocolError.
   void announce(std::uint64_t offset, std::size_t count, std::uint64_t size, std::function<void()> begin)
       EXCLUDES(mutex_);
-  // So many chunks have been looked for. Call it before the client is told. Any thread.
+  // This many chunks have been looked for. Call it before the client gets the answer. Any thread.
   void answered(std::size_t count) EXCLUDES(mutex_);
   // Looks for the chunk at `offset`. Returns true if its bytes need not come. Any thread.
   bool look_up(std::uint64_t offset, const Digest& digest, std::uint64_t size) EXCLUDES(mutex_);
   bool is_kept() const { return store_.keeps(); }
   // Bytes of an offered chunk have come from elsewhere. Any thread.
   void keep(const Digest& digest, Bytes bytes) { store_.keep(owner_, digest, bytes); }
-  // For the next offer. The session's thread.
+  // For the next offer. Called on the session's thread.
   void set_loan(ChunkLoan loan) { loan_ = std::move(loan); }
   ChunkLoan take_loan() { return std::exchange(loan_, {}); }
 

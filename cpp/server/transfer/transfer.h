@@ -88,13 +88,13 @@ class IncomingTransfer : public Transfer {
   std::uint64_t left() const { return size() - received_; }
   void count(std::uint32_t size) {
     received_ += size;
-    // Of bytes that are wrong nobody else gets any.
+    // Wrong bytes are not passed on.
     if (progress_ && error() == CL_SUCCESS) progress_->advance(*this, received_);
   }
 
-  // For cut-through sends, about bytes that have been counted. host_memory(): where they are as long as the
-  // transfer lives. Null: they must be read from the device once `written`, for that many bytes from the
-  // beginning, has ended. Any thread.
+  // For cut-through sends of bytes that have been counted. host_memory(): where they stay as long as the transfer
+  // lives. Null: they must be read from the device, after the event that written() returns for that many bytes from the
+  // beginning has ended. Any thread.
   virtual const std::byte* host_memory() const { return nullptr; }
   virtual Native<cl_event> written(std::uint64_t) { return {}; }
   // The chunks that the client has offered; null: it has not offered any. Set once, on the session's thread.
@@ -125,7 +125,7 @@ class OutgoingTransfer : public Transfer {
   using Between = std::function<bool(std::uint64_t sent, std::uint64_t left)>;
   // Sends all bytes in chunks that the transport borrows. Returns false if the connection has ended.
   virtual bool send(BulkTransport& transport, StagingSet& staging, const Between& between) = 0;
-  // Whether it never waits for bytes of others, which may wait for the transfer that it passes.
+  // Returns true if it never waits for bytes of other transfers, which may in turn wait for the one that it passes.
   virtual bool may_pass() const { return true; }
 
  protected:

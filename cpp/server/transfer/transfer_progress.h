@@ -11,8 +11,8 @@ namespace remotecl::server {
 
 class IncomingTransfer;
 
-// The progress of a bulk transfer to this server, for cut-through sends. The session knows it from the
-// message that announces the transfer to the transfer's end; the sends that follow it keep it. Any thread.
+// The progress of a bulk transfer to this server, for cut-through sends. The session knows it from the message that
+// announces the transfer until the transfer's end; sends that follow the transfer keep it longer. Any thread.
 class TransferProgress final : public RefCounted {
  public:
   struct Step {

@@ -14,10 +14,10 @@
 
 namespace remotecl::server {
 
-// Chunks of uploads, which outlive their buffers. They are stored on a thread of its own, behind the write that has
-// brought them. Owned by the sessions' host; any thread.
+// Chunks of uploads, which outlive their buffers. A thread of its own stores them, so that the write that has brought
+// them does not wait. Owned by the sessions' host; any thread.
 class UploadStore {
-  // A part of a bound, as long as it lives.
+  // Counts against a bound as long as it lives.
   class Share {
    public:
     Share(std::atomic<std::uint64_t>& taken, std::uint64_t size) : taken_(&taken), size_(size) {}
@@ -36,7 +36,7 @@ class UploadStore {
     StoredContent content;
     Share share;
   };
-  // One whose bytes are coming.
+  // A chunk whose bytes are still arriving.
   struct NewChunk {
     std::string owner;
     std::vector<std::byte> bytes;
@@ -49,7 +49,7 @@ class UploadStore {
   bool keeps() const { return store_ != nullptr; }
   // Null if this owner has stored nothing with this digest, or if too many are open.
   std::unique_ptr<FoundChunk> find(const std::string& owner, const Digest& digest);
-  // What was read of it was damaged, so it is not found again.
+  // The bytes read from the chunk were damaged, so it will not be found again.
   void doubt(const std::string& owner, const FoundChunk& chunk) { store_->doubt(owner, chunk.digest); }
   // Null if too much waits to be stored, or memory is too short for it.
   std::unique_ptr<NewChunk> begin_chunk(const std::string& owner, std::uint64_t size);

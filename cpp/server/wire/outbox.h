@@ -93,10 +93,10 @@ class Outbox {
   // Whether so much is reserved or unwritten that small data should take the bulk route, where the receiver
   // sets the speed.
   bool is_crowded() EXCLUDES(mutex_);
-  // For those who can keep what they have: whether so much is unwritten that they should. Then what when_drained() has
-  // set is called, once all is written, on the flushing thread.
+  // For callers that can keep their data: returns true if so much is unwritten that they should. Then the function set
+  // by when_drained() is called on the flushing thread once all is written.
   bool is_behind() EXCLUDES(mutex_);
-  // Before any other thread uses the outbox. May call it, but not stop().
+  // Call it before any other thread uses the outbox. `drained` may call the outbox, but not stop().
   void when_drained(std::function<void()> drained) { drained_ = std::move(drained); }
   // Waits until at most `bytes_max` are unwritten, or for `patience`. Returns how many are then unwritten; 0
   // if the outbox is closed.

@@ -20,10 +20,10 @@ extern "C" {
 #define CL_DEVICE_REMOTECL_PLATFORM 0x5243C002
 /* clGetDeviceInfo: cl_uint, number of connections for bulk data to and from that server; 0: shared memory. */
 #define CL_DEVICE_REMOTECL_BULK_STREAMS 0x5243C003
-/* clGetDeviceInfo: double, what the server's operator says that the device draws while it works, in watts more than
- * when idle; CL_INVALID_VALUE if nothing was said. */
+/* clGetDeviceInfo: double, the watts that the device draws while it works, beyond those when idle, as stated by the
+ * server's operator; CL_INVALID_VALUE if nothing is stated. */
 #define CL_DEVICE_REMOTECL_WATTS 0x5243C004
-/* clGetDeviceInfo: double, what an hour of its work costs, likewise. */
+/* clGetDeviceInfo: double, the price of an hour of the device's work, likewise. */
 #define CL_DEVICE_REMOTECL_PRICE_PER_HOUR 0x5243C005
 /* clGetDeviceInfo: cl_bool, whether kernels can have sockets there: remotecl_create_network. */
 #define CL_DEVICE_REMOTECL_KERNEL_SOCKETS 0x5243C007
@@ -57,7 +57,7 @@ REMOTECL_EXPORT int remotecl_disconnect(const char* server, char** error);
  * thread return once this much time has passed, counted from here, with CL_SUCCESS although their command goes on.
  * This holds for clFinish, clWaitForEvents, and reads, writes and mappings that return an event. With 0 they wait
  * without a limit. Returns what has happened to such calls since the last time, as bits:
- * REMOTECL_WAIT_OVER: the time was over. Wait for the event, or call clFinish or clWaitForEvents again; memory that
+ * REMOTECL_WAIT_OVER: the time had passed. Wait for the event, or call clFinish or clWaitForEvents again; memory that
  *   was passed to the call stays in use until then.
  * REMOTECL_WRITE_GOES_ON: a write has not ended, but no longer needs its memory. */
 #define REMOTECL_WAIT_OVER 1
@@ -129,9 +129,9 @@ typedef struct remotecl_network_properties {
 REMOTECL_EXPORT cl_mem remotecl_create_network(cl_context context, cl_device_id device,
                                                const remotecl_network_properties* properties, cl_int* error);
 
-/* Closes the sockets of a network for good. Kernels that wait for one get -ECANCELED within a second, and so does every
- * later call, so that persistent kernels end. The end of the session does the same. CL_INVALID_MEM_OBJECT if it is no
- * network. */
+/* Closes the sockets of a network permanently. Kernels that wait for one get -ECANCELED within a second, and so does
+ * every later call, so that persistent kernels end. The end of the session does the same. CL_INVALID_MEM_OBJECT if it
+ * is no network. */
 REMOTECL_EXPORT cl_int remotecl_stop_network(cl_mem network);
 
 /* How many work-groups of a kernel the device is sure to run at once. With more, those that have begun must end before
@@ -139,7 +139,7 @@ REMOTECL_EXPORT cl_int remotecl_stop_network(cl_mem network);
 REMOTECL_EXPORT cl_int remotecl_network_groups(cl_device_id device, size_t* groups);
 
 /* Which bytes of an argument's buffer a work-item touches, when a kernel is divided: the item with the global id i in
- * the divided dimension those from i * item_bytes on, item_bytes of them. */
+ * the divided dimension touches item_bytes bytes, from i * item_bytes on. */
 typedef struct remotecl_slice {
   cl_uint argument;
   cl_uint overwrites;     /* 1: the kernel writes all bytes of these items and reads none */
@@ -151,10 +151,10 @@ typedef struct remotecl_slice {
  * stands for all its members): divides the range along
  * `dimension` (0 to work_dimensions - 1) in pieces that follow the speeds of the devices as measured while it runs.
  * Every buffer that the kernel may write needs a slice; buffers without one are only read, as a whole. With no slice at
- * all, they are those that follow from the source of the kernel's program, if it proves them for this launch; what it
- * proves is in docs/scheduling.md. A piece is a
- * launch with an offset of its own, so only get_global_id() is what it is without the division; the kernel must not
- * depend on the ids of groups or on the range's size. Atomic operations see the device's own copy.
+ * all, the slices follow from the source of the kernel's program, if it proves them for this launch; docs/scheduling.md
+ * says what it proves. A piece is a launch with an offset of its own, so only get_global_id() returns the same as
+ * without the division; the kernel must not depend on the ids of groups or on the range's size. Atomic operations see
+ * the device's own copy.
  *
  * Returns when all pieces have been enqueued, shortly before the last ones end. Later commands of these queues come
  * after them. The event ends with the last piece. Errors are those of clEnqueueNDRangeKernel, and:
@@ -169,17 +169,19 @@ REMOTECL_EXPORT cl_int remotecl_enqueue_split(cl_uint queue_count, const cl_comm
                                               const remotecl_slice* slices, cl_uint wait_count,
                                               const cl_event* wait_list, cl_event* event);
 
-/* Declares which bytes the launches of this kernel touch: then clEnqueueNDRangeKernel divides long launches on the
+/* Declares which bytes the launches of this kernel touch. clEnqueueNDRangeKernel then divides long launches on the
  * automatic device along `dimension` by itself, as it does where the kernel's source proves the slices, and
- * remotecl_enqueue_split along it needs none. Holds for this kernel object, its clones, and launches from now on, until
- * it is called again; without slices it takes the declaration back. What is said there of slices and of kernels that
- * are divided holds here, too. A launch whose buffers do not suit the slices runs whole. CL_INVALID_VALUE: no such
- * dimension (0 to 2), or items without bytes; CL_INVALID_ARG_INDEX: a slice names no argument, or two name the same. */
+ * remotecl_enqueue_split along `dimension` needs no slices. Holds for this kernel object, its clones, and launches from
+ * now on, until the next call; a call without slices takes the declaration back. What remotecl_enqueue_split requires
+ * of slices and of kernels holds here, too. A launch whose buffers do not suit the slices runs whole. CL_INVALID_VALUE:
+ * no such dimension (0 to 2), or items without bytes; CL_INVALID_ARG_INDEX: a slice names no argument, or two name the
+ * same. */
 REMOTECL_EXPORT cl_int remotecl_set_kernel_slices(cl_kernel kernel, cl_uint dimension, cl_uint slice_count,
                                                   const remotecl_slice* slices);
 
-/* Why that call refuses this launch without slices: what the kernel's source does not prove, with its line and token.
- * NULL if it does not, or refuses the launch for another reason. Text, which the caller frees with remotecl_free(). */
+/* Why remotecl_enqueue_split refuses this launch without slices: what the kernel's source does not prove, with its line
+ * and token. NULL if it does not refuse the launch, or refuses it for another reason. Text, which the caller frees with
+ * remotecl_free(). */
 REMOTECL_EXPORT char* remotecl_explain_split(cl_uint queue_count, const cl_command_queue* queues, cl_kernel kernel,
                                              cl_uint dimension, cl_uint work_dimensions, const size_t* offset,
                                              const size_t* global);
@@ -194,7 +196,7 @@ REMOTECL_EXPORT char* remotecl_explain_split(cl_uint queue_count, const cl_comma
  *               "memory":[bytes by device],"placed":[likewise],"traffic":TRAFFIC,"rdma":RDMA,"weight": of its
  *               user next to others on a device, null if the server does not say so}],
  *  "links":[{"is_own","server","is_connected","traffic":TRAFFIC,"rdma":RDMA}],
- *  "users":[{"user","device","busy_s": in which the driver was seen to have commands of the user,"commands",
+ *  "users":[{"user","device","busy_s": during which the driver was seen to have commands of the user,"commands",
  *            "placed"}],
  *  "rdma":{"clients"|"peers":{"channels","losses","bytes_sent","bytes_received","bytes_copied","system_calls"}},
  *  "round_trip_us"}

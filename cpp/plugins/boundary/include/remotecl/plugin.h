@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/* Changes only if a plugin for the former version cannot work any more. Structs begin with their size, and only grow at
+/* Changes only when plugins for the former version can no longer work. Structs begin with their size, and only grow at
  * their end. */
 #define REMOTECL_PLUGIN_VERSION 1
 
@@ -73,8 +73,8 @@ typedef struct remotecl_plugin_call {
   char* why; /* room for REMOTECL_PLUGIN_WHY_MAX + 1 characters: the cause, if the call fails */
 } remotecl_plugin_call;
 
-/* What the operator allows, word for word: one text for each --plugin-allow. Opening nothing that no rule names is
- * the plugin's duty. Valid as long as the plugin is loaded. */
+/* What the operator allows, word for word: one text for each --plugin-allow. The plugin must open
+ * nothing that no rule names. Valid as long as the plugin is loaded. */
 typedef struct remotecl_plugin_host {
   size_t size; /* of this struct */
   uint32_t version;
@@ -87,14 +87,14 @@ typedef struct remotecl_plugin {
   uint32_t version; /* REMOTECL_PLUGIN_VERSION */
   uint32_t count;   /* of devices */
   const remotecl_plugin_device* devices;
-  /* An OpenCL program with this device's kernels begins; calls of it get *instance. `why` as in a call. */
+  /* An OpenCL program with this device's kernels begins; its calls get *instance. `why` as in a call. */
   int32_t (*open)(uint32_t device, void** instance, char* why);
   int32_t (*execute)(void* instance, const remotecl_plugin_call* call);
   /* The program has ended. */
   void (*close)(void* instance);
 } remotecl_plugin;
 
-/* Exported by the plugin. Called once; what it returns stays valid. Null: this machine cannot have it. */
+/* Exported by the plugin. Called once; what it returns stays valid. Null: it cannot work on this machine. */
 const remotecl_plugin* remotecl_plugin_get(const remotecl_plugin_host* host);
 
 #ifdef __cplusplus
