@@ -6,8 +6,8 @@
 
 namespace remotecl {
 
-// This machine's clock in ns; all times that applications see are in this clock. It is the raw one, which
-// runs as evenly as a device's: others are sped up and slowed down to follow network time.
+// This machine's CLOCK_MONOTONIC_RAW in ns; all times that applications see are in this clock. It runs as evenly as a
+// device's clock, because nothing speeds it up or slows it down to follow network time.
 inline std::uint64_t host_time_ns() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC_RAW, &now);

@@ -13,8 +13,8 @@ class REMOTECL_TSA(capability("mutex")) Mutex {
   void lock() ACQUIRE() { mutex_.lock(); }
   void unlock() RELEASE() { mutex_.unlock(); }
   bool try_lock() TRY_ACQUIRE(true) { return mutex_.try_lock(); }
-  // Says that the caller holds it, where clang cannot see that: in a callback, or where the mutex has two names. Checks
-  // nothing.
+  // Tells clang that the caller holds the mutex, where clang cannot see that: in a callback, or where the mutex has two
+  // names. Checks nothing.
   void assume_held() ASSERT_CAPABILITY(this) {}
 
  private:

@@ -5,9 +5,8 @@
 
 namespace remotecl {
 
-// Makes a foreign text safe to print: it can no longer control a terminal. Control characters, including
-// U+0080 to U+009F, which UTF-8 encodes in two bytes, are shown as escapes such as \x1b, so that nothing is
-// hidden.
+// Makes text from elsewhere safe to print, so that it cannot control a terminal. Control characters, including U+0080
+// to U+009F, which UTF-8 encodes in two bytes, are shown as escapes such as \x1b, so that nothing is hidden.
 inline std::string printable(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string result;

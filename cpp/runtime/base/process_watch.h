@@ -13,7 +13,7 @@ class ProcessWatch {
   ProcessWatch(ProcessWatch&& other) noexcept;
   ProcessWatch& operator=(ProcessWatch&& other) noexcept;
 
-  // Returns false if it cannot be known, too.
+  // Also returns false if that cannot be known.
   bool has_ended() const;
   // For poll(): becomes readable when the process has ended. -1 if that cannot be known.
   int handle() const { return descriptor_; }

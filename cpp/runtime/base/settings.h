@@ -16,9 +16,9 @@ std::optional<bool> on_or_off(const char* name);
 std::optional<std::uint64_t> number(const char* name, std::string_view unit, std::uint64_t least, std::uint64_t most);
 // Seconds, which may have a fraction.
 std::optional<double> seconds(const char* name, double least, double most);
-// Whether it is set to this word. It may also be set to off.
+// Whether the variable is set to this word. It may also be set to off.
 bool is_set_to(const char* name, std::string_view word);
-// The one of these words that it is set to. Empty if not set.
+// Which of these words the variable is set to. Empty if not set.
 std::optional<std::size_t> one_of(const char* name, std::initializer_list<std::string_view> words);
 
 // Sets the function that reports to the user, one line at a time. The default prints to stderr, unless

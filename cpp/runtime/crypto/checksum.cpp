@@ -19,7 +19,7 @@ const EVP_CIPHER* cipher() {
   return cipher;
 }
 
-// The algorithm is linked in.
+// Nothing but memory can be missing, because the algorithm is linked in.
 void require(bool condition) {
   if (!condition) throw std::bad_alloc();
 }

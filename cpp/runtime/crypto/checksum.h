@@ -9,8 +9,8 @@ struct evp_cipher_ctx_st;
 
 namespace remotecl {
 
-// Finds damage and no attackers, several times as fast as SHA-256: the authentication of AES-GCM, for which processors
-// have instructions, with a key that everybody knows. One thread at a time.
+// Finds damage but keeps out no attackers, several times as fast as SHA-256: the authentication code of AES-GCM, for
+// which processors have instructions, with a key that everybody knows. One thread at a time.
 class Checksum {
  public:
   // Throws std::bad_alloc.

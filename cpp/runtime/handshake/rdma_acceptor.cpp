@@ -14,7 +14,7 @@ namespace {
 
 bool is_unspecified(const std::string& host) { return host.empty() || host == "0.0.0.0" || host == "::"; }
 
-// Those of the active ports that the host includes. Throws ConnectionError.
+// The addresses of active RDMA ports that `host` includes. Throws ConnectionError.
 std::vector<Address> addresses_at(const std::string& host) {
   std::vector<std::string> numbers;
   if (!is_unspecified(host)) {
@@ -46,7 +46,7 @@ void RdmaAcceptor::listen() {
   const auto now = Clock::now();
   if (!listeners_.empty() || now < listens_again_) return;
   listens_again_ = now + kListensEvery;
-  // Those of former listeners, which need this lock no more.
+  // Threads of former listeners, which no longer need this lock.
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
   cause_.clear();
@@ -95,7 +95,7 @@ void RdmaAcceptor::run(RdmaListener& listener) {
   }
 }
 
-// Its device is gone, and is not removed as long as somebody listens there.
+// The listener's device is gone, but the system does not remove it as long as somebody listens there.
 void RdmaAcceptor::forget(const RdmaListener& listener) {
   std::unique_ptr<RdmaListener> former;  // destroyed after the lock
   const MutexLock lock(mutex_);

@@ -14,11 +14,11 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::chrono::milliseconds kRdmaDialTime = 10s;
-constexpr std::chrono::milliseconds kMoveTime = 2s;  // less, because commands wait; of all addresses together
+constexpr std::chrono::milliseconds kMoveTime = 2s;  // for all addresses together; short, because commands wait
 constexpr std::chrono::milliseconds kPauseAfterLoss = 100ms;
 constexpr std::chrono::milliseconds kLossPauseMax = 30s;
 constexpr std::chrono::milliseconds kLookEvery = 1s;
-constexpr int kLastingPauses = 10;  // times the pause before it: then the next pause is the shortest again
+constexpr int kLastingPauses = 10;  // a channel that outlasts its pause so many times resets the pause
 
 }  // namespace
 
@@ -45,8 +45,8 @@ RdmaConnector::~RdmaConnector() {
   if (thread_.joinable()) thread_.join();
 }
 
-// Failures may pass, but that of this machine's having no RDMA. A channel that can be made and then moves nothing
-// counts as a failure, too: each one costs its users the time until they notice.
+// Tries again after every failure except that this machine has no RDMA. A channel that can be made and then moves
+// nothing counts as a failure, too, because each one costs its users the time until they notice.
 void RdmaConnector::run() {
   if (slot_->get().channel == nullptr && try_to_connect() == Outcome::kImpossible) return;
   std::chrono::milliseconds pause = kPauseAfterLoss;
@@ -92,9 +92,9 @@ void RdmaConnector::connect() {
   slot_->put(std::move(dialed.channel), number_);
 }
 
-// The control stream follows the bulk stream, because moving it holds up every command: bulk data finds the way first,
-// also after a loss. If the control stream's channel fails soon, the stream stays where it is for longer and longer; it
-// does for good where a move that fails would leave too little of the window to resume the stream.
+// Moves the control stream only while bulk data has a channel: a move holds up every command, so bulk data tries the
+// way first, also after a loss. If the control stream's channel fails soon, the next move waits longer and longer. The
+// stream never moves if a failed move would leave too little of the window to resume it.
 void RdmaConnector::look_after_control() {
   if (control_.reconnector == nullptr || control_.stream == nullptr) return;
   if (control_.reconnector->window() < 2 * kMoveTime) return;

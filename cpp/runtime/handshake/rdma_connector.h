@@ -23,7 +23,7 @@ class RdmaConnector {
   RdmaConnector(const RdmaConnector&) = delete;
   RdmaConnector& operator=(const RdmaConnector&) = delete;
 
-  // The stream that moves, and whoever resumes it. Both outlive this; null: there is none.
+  // The control stream, and the reconnector that resumes it. Both outlive this; null: there is none.
   struct Control {
     Reconnector* reconnector;
     ResumableConnection* stream;
@@ -56,7 +56,7 @@ class RdmaConnector {
   Control control_{};
   std::weak_ptr<RdmaChannel> control_channel_;
   bool has_moved_ = false;                   // the control stream, to that channel
-  Clock::time_point moved_at_;               // when the control stream was moved last, or that failed
+  Clock::time_point moved_at_;               // when the control stream was last moved, or a move failed
   std::chrono::milliseconds move_pause_{0};  // before it is moved again
   std::uint32_t number_ = 0;                 // of the last attempt
   std::thread thread_;                       // uses the other members

@@ -74,7 +74,7 @@ void forbid_rdma(std::string_view reason) {
 
 RdmaState rdma_wish(bool is_encrypted, bool is_limited) {
   if (rdma_use() == RdmaUse::kOff) return {};
-  // Most machines have none, and only those who have asked for it want to read that; others are told if they ask why.
+  // Most machines have no RDMA device. Only users who asked for RDMA want to read that; others find it as the reason.
   if (!has_rdma_device()) {
     return asked_use() ? RdmaState::unavailable(rdma_reason::kNoDevice) : RdmaState::off(rdma_reason::kNoDevice);
   }

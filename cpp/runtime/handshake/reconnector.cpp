@@ -192,7 +192,7 @@ bool Reconnector::found_nobody() const {
   return found_nobody_;
 }
 
-// A server that is stopped or very busy gets long, but if its answer was lost, much of the window is left.
+// A server that is stopped or very busy gets much time, but if its answer was lost, much of the window is left.
 Deadline Reconnector::end_of_attempt(Clock::time_point since) const {
   const auto now = Clock::now();
   return std::max(now + std::chrono::milliseconds(kHandshakeTimeoutMs), now + (since + window_ - now) / 2);

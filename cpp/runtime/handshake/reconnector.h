@@ -51,7 +51,7 @@ class Reconnector {
   // Moves a stream to another connection while it works; nothing else resumes streams meanwhile. Returns false if that
   // fails, or the stream is broken: then it is resumed as always.
   bool move(ResumableConnection& stream, const Move& move) EXCLUDES(thread_.mutex);
-  // How long a stream that has broken is resumed.
+  // For how long resuming a broken stream is tried.
   std::chrono::milliseconds window() const { return window_; }
   // Ends the present attempt, waits for that and makes no more. Broken streams stay broken.
   void stop() EXCLUDES(thread_.mutex);

@@ -51,8 +51,8 @@ class MessageBuffer {
     begin_ += kMessageHeaderSize + header.size;
     return Next::kMessage;
   }
-  // Calls f(code, payload) for each complete message that next() has not returned, but for the first `skip`. Returns
-  // how many there are.
+  // Calls f(code, payload) for each complete message that next() has not returned, except the first `skip`. Returns how
+  // many there are.
   template <class F>
   std::size_t peek(std::size_t skip, F&& f) const {
     std::size_t count = 0;
@@ -67,7 +67,7 @@ class MessageBuffer {
   }
   // Bytes that next() has not returned.
   std::size_t pending() const { return buffer_.size() - begin_; }
-  // The message whose payload this is, the last one, comes again.
+  // Makes next() return the last message, whose payload this is, again.
   void put_back(Bytes payload) { begin_ -= kMessageHeaderSize + payload.size(); }
 
  private:

@@ -15,7 +15,7 @@ inline constexpr std::uint32_t kMessageSizeMax = 64u << 20;
 inline constexpr std::uint32_t kInlineDataMax = 64u << 10;
 // One chunk on a bulk connection. Chunks of several transfers alternate, so this is how long one waits for another.
 inline constexpr std::uint32_t kBulkChunkMax = 4u << 20;
-// One that is compressed: what the receiver holds of it, before and after.
+// A compressed chunk, which the receiver holds both before and after decompression.
 inline constexpr std::uint32_t kPackedChunkMax = 1u << 20;
 // A write whose bytes are sent without being pulled, which saves a round trip. The client copies such bytes for
 // resumption, because waiting for their acknowledgement would bring the round trip back.
@@ -25,11 +25,11 @@ inline constexpr std::uint64_t kPushedBytesMax = 8u << 20;
 // The chunks whose digests a client may offer: small enough that a changed layer sends little else, and large enough
 // that a file of its own for each costs nothing.
 inline constexpr std::uint32_t kUploadChunk = 1u << 20;
-// Those of one message, and those of a transfer whose bytes have not come: the server keeps a file open for each that
-// it has.
+// Offered chunks in one message, and in a transfer before their bytes have come: the server keeps a file open for each
+// that it has.
 inline constexpr std::uint32_t kOfferedChunksMax = 64;
 inline constexpr std::uint32_t kPendingChunksMax = 2 * kOfferedChunksMax;
-// The servers that are asked for chunks of one offer: with each of them its answer may take longer.
+// The servers that are asked for chunks of one offer. Each of them may delay the answer.
 inline constexpr std::uint32_t kLendersMax = 4;
 // The text in a Welcome.
 inline constexpr std::uint32_t kWelcomeTextMax = 1024;

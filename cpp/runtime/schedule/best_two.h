@@ -6,8 +6,9 @@
 
 namespace remotecl::schedule {
 
-// The devices with the two least scores of those that were offered; among equals, the first. Who looks only for the
-// best offers no device that cannot be it; then the runner-up is a good one, and not always the second best.
+// The devices with the two least scores of those that were offered; among equals, the first. A caller that looks only
+// for the best need not offer devices that cannot be it; then the runner-up is a good one, but not always the second
+// best.
 class BestTwo {
  public:
   void offer(DeviceId device, double score) {

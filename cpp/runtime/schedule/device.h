@@ -26,7 +26,7 @@ struct Device {
   // that have not been measured here.
   double speed = 1;
   std::uint64_t memory_bytes = UINT64_MAX;
-  // More than when idle, while it works.
+  // In addition to what it takes when idle, while it works.
   double watts = 1;
   // In any currency, while it works.
   double price_per_s = 1;

@@ -10,7 +10,7 @@
 namespace remotecl::schedule {
 
 // Devices of one type whose speeds differ by a tenth at most, so that a kernel takes about as long on each. What is
-// known of the whole group spares a decision most of its devices.
+// known of a whole group lets a decision skip most devices.
 class DeviceGroups {
  public:
   // Small enough that the best of a group says much of each, and large enough that groups are few.
@@ -27,7 +27,7 @@ class DeviceGroups {
 
   std::size_t size() const { return groups_.size(); }
   const Group& operator[](GroupId group) const { return groups_[group]; }
-  // Where it stands among all groups' places, of which each group has kSize.
+  // The device's place in tables that have kSize places for each group.
   std::size_t place(DeviceId device) const { return places_[device]; }
 
  private:

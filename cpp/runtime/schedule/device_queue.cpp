@@ -46,7 +46,7 @@ DeviceQueue::Position DeviceQueue::push(Time now, Time earliest, Seconds seconds
     done_ = pushed_;
     since_ = now;
   }
-  // The time until its data is there is no work: others do not stretch it. Positions pass at our share of the time.
+  // The wait for the task's data is no work, so others do not stretch it. Positions advance at our share of the time.
   pushed_ += share_ * std::max(0.0, earliest - (now + ours)) + seconds;
   if (is_watched && !is_watching_) {
     is_watching_ = true;

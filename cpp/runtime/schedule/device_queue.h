@@ -24,8 +24,8 @@ struct OthersLoad {
 // they have work ours gets done at the rate that our weight gives us.
 class DeviceQueue {
  public:
-  // Where a task stands: the sum of what our tasks on the device were expected to take, up to and including it. The
-  // device has done our work up to some position; what is known of that comes with the ends of tasks.
+  // The position of a task: the sum of the expected times of our tasks on the device, up to and including this one. The
+  // device has done our work up to some position, which is known from the ends of tasks.
   using Position = Seconds;
 
   // `weight`: ours.
@@ -39,41 +39,42 @@ class DeviceQueue {
 
   // How long our own tasks here still take if nobody else uses the device.
   Seconds backlog(Time now) const;
-  // When a new task could begin that needs no data.
+  // When a new task that needs no data could begin.
   Time free_at(Time now) const { return end(now, now, 0); }
-  // Of end(), until the next change. Our backlog passes no faster than time, so what it was is a bound later, too.
+  // A lower bound of end() until the next change. It stays valid because our backlog shrinks no faster than time
+  // passes.
   LoadBound bound() const;
-  // When a new task would end that takes `seconds` and cannot begin before `earliest`.
+  // When a new task would end if it takes `seconds` and cannot begin before `earliest`.
   Time end(Time now, Time earliest, Seconds seconds) const;
 
-  // Such a task was placed here. `is_watched`: its end will be reported at once, so until then it has not ended. One is
-  // watched at a time. What is not watched is taken to end when it is expected to.
+  // Such a task was placed here. `is_watched`: its end will be reported at once, so it counts as running until then.
+  // One task is watched at a time. The others are taken to end when they are expected to.
   Position push(Time now, Time earliest, Seconds seconds, bool is_watched);
   bool is_watching() const { return is_watching_; }
-  // When the task that stands there is expected to end.
+  // When the task at this position is expected to end.
   Time expected_end(Position position, Time now) const;
-  // It has ended, and so have, for all that is known, those before it.
+  // That task has ended, and so, as far as is known, have those before it.
   void pop(Position position, Time end);
-  // It will not run.
+  // A task that was expected to take so long will not run.
   void drop(Seconds seconds);
-  // A task stands elsewhere, because those before it or itself will take another time than was expected.
+  // A task's position changes, because that task or those before it will take another time than was expected.
   void move(Position from, Position to) {
     if (watched_ == from) watched_ = to;
   }
-  // All of them together will.
+  // All tasks together will take this much longer.
   void move_last(Seconds by) {
     pushed_ += by;
     changed();
   }
 
  private:
-  // What remains of our work up to a position, in which it is done as expected.
+  // What remains of our work up to a position, if it is done as expected.
   Seconds left(Position position, Time now) const { return position - done_ - share_ * (now - since_); }
-  // To be called after each change of what backlog() is made of.
+  // Call it after each change of what backlog() is computed from.
   void changed();
 
   // For backlog() and end().
-  Seconds ahead_ = 0;   // what would be left at the time 0 of the work up to the watched task, or of all
+  Seconds ahead_ = 0;   // what would be left at the time 0 of the work up to the watched task, or of all work
   Seconds behind_ = 0;  // the work after the watched task
   double share_ = 1;    // the part of the device that is ours while others have work
   OthersLoad others_;
@@ -93,7 +94,7 @@ class DeviceQueue {
 // Inline, because decisions ask them for each device.
 inline Seconds DeviceQueue::backlog(Time now) const {
   const Seconds left = ahead_ - share_ * now;
-  // What should have ended needs, for all that is known, as long again as it is late; and what is behind it waits.
+  // A watched task that is late is expected to need as long again as it is late, and the work behind it waits.
   return is_watching_ ? std::abs(left) + behind_ : std::max(0.0, left);
 }
 
@@ -101,7 +102,7 @@ inline Time DeviceQueue::end(Time now, Time earliest, Seconds seconds) const {
   const Seconds ours = backlog(now);
   const Time begin = std::max(now + ours, earliest);
   if (others_.queued <= 0) return begin + seconds;
-  // They go on since the report, and while we wait for data only they use the device.
+  // Others have worked since the report, and while we wait for data only they use the device.
   const Seconds queued = std::max(0.0, others_.queued - (begin - ours - reported_));
   return begin + seconds + std::min(queued, (ours + seconds) * others_ratio_);
 }

@@ -9,25 +9,25 @@
 namespace remotecl::schedule {
 namespace {
 
-// The part of what is left of its region that a device takes.
+// The part of what a device should still do that it takes as its next piece.
 constexpr double kPart = 1.0 / 3;
-// Nothing mends a piece that is too large, and devices may differ by a factor of a thousand, so a device whose speed is
-// not known begins with a tiny piece. Each further one is larger, until one shows more than what a launch costs.
+// A piece that is too large cannot be corrected, and devices may differ by a factor of a thousand, so a device whose
+// speed is not known begins with a tiny piece. Each further piece is larger, until one takes long next to a launch.
 constexpr double kProbe = 1.0 / 65536, kProbeMax = 1.0 / 32, kProbeGrowth = 8;
 // Pieces are not smaller than this part of their device's region, nor shorter than so many launches.
 constexpr double kPieceMin = 1.0 / 64, kLaunchesMin = 10;
-// Regions stay if they make a launch this much longer at most. Bytes that move cost more than that.
+// Regions stay if that makes a launch this much longer at most, because moving bytes costs more.
 constexpr double kKeepTolerance = 1.05;
-// A device leaves its region to others if it would delay the end by this part of the launch. Bytes that move cost more
-// than less.
+// A device leaves its region to others if it would delay the end by this part of the launch. For less, moving the bytes
+// does not pay.
 constexpr double kTooLate = 0.05;
-// Pieces that take no longer than so many times the shortest one may be as short as a device can do them.
+// A piece that should take less than this many times the shortest one may be as short as the device can do it.
 constexpr double kShort = 2;
-// What made a device look slow counts for less in each launch in which it has no piece: it may have been chance.
+// What made a device look slow may have been chance, so it counts for less in each launch in which it has no piece.
 constexpr double kForget = 0.99;
-// What is measured of devices with less than this part of all speed says nothing of the others.
+// Measurements of devices with less than this part of all speed say nothing of the other devices.
 constexpr double kTelling = 0.2;
-// A launch that ends while a piece is overdue lowers its device's speed to this part of it at most.
+// A launch that ends while a piece is overdue lowers its device's speed, but not below this part of it.
 constexpr double kSlower = 1.0 / 16;
 // By how much launches of the same work vary.
 constexpr double kVariation = 1.5;
@@ -77,7 +77,7 @@ Seconds Division::longest(const std::vector<Piece>& regions) const {
 }
 
 double Division::measured_speed(const Device& device) const {
-  // Ends that are told at the same time say nothing of what is between them.
+  // Ends that are reported at the same time say nothing of the time between them.
   return device.seconds > costs_.launch * kLaunchesMin ? device.items / device.seconds : 0;
 }
 
@@ -148,7 +148,7 @@ double Division::speed_max(std::uint32_t at, Time now) const {
   constexpr double kAny = std::numeric_limits<double>::infinity();
   if (device.in_flight.empty() || first_end_ < 0) return kAny;
   const InFlight& current = device.in_flight.front();
-  // What a device waits for, all mostly wait for, so its first piece should have begun when a piece of any device ends.
+  // Devices mostly wait for the same things, so a first piece should have begun when a piece of any device ends.
   const Seconds passed = now - std::max(device.last_end < 0 ? first_end_ : device.last_end, current.taken);
   return passed > 0 ? static_cast<double>(current.count) / passed : kAny;
 }
@@ -179,7 +179,7 @@ std::uint64_t Division::next_count(std::uint32_t device, Time now) const {
   if (!(devices_[device].speed > 0)) return at_most(std::min(next_probe, std::ceil(probe_max(device))), left);
   const double fair = (ideal_end(now) - free_at(device, now)) * speed_at(device, now);
   const std::uint64_t count = std::max({at_most(fair * kPart, left), piece_min(device), std::uint64_t{1}});
-  // While speeds are missing, what is fair is a guess.
+  // While some speeds are not known, the fair count is a guess.
   const bool all_known = std::ranges::all_of(devices_, [](const Device& one) { return one.speed > 0; });
   return all_known || !(devices_[device].tried > 0) ? count : at_most(next_probe, count);
 }
@@ -213,7 +213,7 @@ bool Division::hand_over(std::uint32_t from, std::uint64_t count, Time now) {
   for (Range& range : left_) {
     if (range.owner == from) range.owner = first;
   }
-  // A piece never goes beyond a range.
+  // Joins neighbouring ranges, because a piece never goes beyond a range.
   for (std::size_t at = 1; at < left_.size();) {
     if (left_[at - 1].owner == left_[at].owner && left_[at - 1].end == left_[at].begin) {
       left_[at - 1].end = left_[at].end;
@@ -236,7 +236,7 @@ bool Division::steal(std::uint32_t thief, Time now) {
     last_end = end;
   }
   if (last == nullptr || end_with(thief, 0, now) > last_end) return false;
-  // So many that both devices end at the same time.
+  // As many items as make both devices end at the same time.
   const Seconds saved = 1 / speed_of(last->owner), needed = 1 / devices_[thief].speed + costs_.item;
   const double wanted = (last_end - end_of(thief, now) - costs_.launch) / (saved + needed);
   const std::uint64_t count = at_most(wanted, last->end - last->begin);
@@ -276,7 +276,8 @@ void Division::ended(const Piece& piece, Time now) {
   } else if (!(device.first > 0) && seconds > 0) {
     const bool is_long = seconds >= costs_.launch * kLaunchesMin;
     if (was_known || count >= probe_max(piece.device) || (is_long && !is_first)) device.first = count / seconds;
-    // It may have waited for what this device alone waits for, as its bytes or a compiler, so it is tried again.
+    // The piece may have waited for what this device alone waits for, such as its bytes or a compiler, so its size is
+    // tried again.
     if (!was_known && is_long && is_first) {
       tried /= kProbeGrowth;
       device.doubtful = count / seconds;
@@ -297,14 +298,14 @@ DivisionHistory Division::learned(Time now) const {
   for (std::uint32_t at = 0; at < devices_.size(); ++at) {
     const Device& device = devices_[at];
     const double expected = device.expected * scale, measured = measured_speed(device);
-    // Half of it is from the launch before, because single launches vary, unless that was wrong altogether.
+    // The launch before counts for half, because single launches vary, unless it was wrong altogether.
     const bool is_like_before = measured > expected / kVariation && measured < expected * kVariation;
     double speed = is_like_before                    ? (expected + measured) / 2
                    : measured > 0 || !(expected > 0) ? device.speed
                                                      : std::max(expected, device.first);
     if (!(speed > 0)) speed = device.doubtful;
     if (device.last_end < 0 && device.in_flight.empty()) speed /= kForget;
-    // Pieces of a device that is much slower than was known may all be in flight still, or wait for something.
+    // If a device is much slower than was known, its pieces may all be in flight still, or wait for something.
     history.speeds.push_back(std::min(speed, std::max(speed_max(at, now), speed * kSlower)));
     history.shortest.push_back(device.shortest > 0 ? device.shortest : device.expected_shortest / scale * kForget);
   }

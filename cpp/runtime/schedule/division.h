@@ -15,7 +15,7 @@ namespace remotecl::schedule {
 struct DivisionHistory {
   std::vector<double> speeds;  // items per second, by device; 0: not known
   std::vector<double> shares;  // of the range, by device: their regions; empty: it was never divided among them
-  // By device, what its shortest piece took; 0, or none at all: not known.
+  // By device, the time of its shortest piece; 0 or missing: not known.
   std::vector<Seconds> shortest{};
 };
 
@@ -26,10 +26,10 @@ struct PieceCosts {
 };
 
 // One NDRange that is divided while it runs. Each device owns a region, in proportion to its speed, and takes pieces
-// from its front: half of what is left each time, so that few are launched and all devices end at about the same time
-// even if the speeds are a little wrong. A device whose region is empty steals from the end of the region of the device
-// that would end last, if that saves more than it costs. A device whose shortest piece takes longer than others need
-// for all that it has left gives them that, as a processor does beside a graphics card.
+// from its front: a third of what it should still do each time, so that few are launched and all devices end at about
+// the same time even if the speeds are a little wrong. A device whose region is empty steals from the end of the region
+// of the device that would end last, if that saves more than it costs. A device whose shortest piece takes longer than
+// others need for all that it has left hands that over to them, as a processor does beside a graphics card.
 //
 // Regions stay as they were in the launch before as long as the speeds allow, so that the bytes stay, too. A device
 // whose speed is not known begins with small pieces, and regions are laid out again when its speed is measured.
@@ -41,14 +41,14 @@ class Division {
   // REQUIRES: granularity > 0; history.speeds has at least one device, history.shares as many or none.
   Division(DivisionHistory history, std::uint64_t items, std::uint64_t granularity, PieceCosts costs = {});
 
-  // How many pieces a device should have at a time: kPiecesAhead once its speed is known, so that it need not wait
-  // for the network between them; one before.
+  // How many pieces a device should have at a time: one until its speed is known, then kPiecesAhead, so that it need
+  // not wait for the network between them.
   static constexpr std::size_t kPiecesAhead = 2;
-  // To how many pieces all devices are brought, turn by turn: one without a piece takes one before others take their
-  // second, and in the end those that have none take what another has left to them.
+  // The rounds that bring all devices to so many pieces: a device without a piece takes one before others take their
+  // second, and in the end devices without pieces take what another has handed over to them.
   static constexpr std::array<std::size_t, 3> kFilling{1, kPiecesAhead, 1};
   std::size_t pieces_ahead(std::uint32_t device) const { return devices_[device].speed > 0 ? kPiecesAhead : 1; }
-  // The next piece of a device; its count is 0 if there is none for it now. It begins one piece after the other.
+  // The next piece of a device; its count is 0 if there is none for it now. A device begins one piece after the other.
   Piece take(std::uint32_t device, Time now);
   // A piece of take() has ended.
   void ended(const Piece& piece, Time now);
@@ -70,7 +70,7 @@ class Division {
     double doubtful = 0;  // of a first piece of a device that was not known
     double tried = 0;     // items of its largest piece that has ended
     Seconds shortest = 0, expected_shortest = 0;  // of its pieces, in this launch and in those before; 0: not known
-    // Of pieces that were there when the piece before them ended, so that only the device's speed counts.
+    // Sums over pieces that were there when the piece before them ended, so that only the device's speed counts.
     double items = 0;
     Seconds seconds = 0;
     std::deque<InFlight> in_flight;
@@ -85,7 +85,7 @@ class Division {
   Seconds longest(const std::vector<Piece>& regions) const;
   // 0: not known.
   double measured_speed(const Device& device) const;
-  // By what the expected speeds are multiplied to compare with the measured ones.
+  // The factor by which expected speeds are multiplied to compare them with the measured ones.
   double scale() const;
   void estimate_speeds();
   // Never 0.
@@ -94,10 +94,10 @@ class Division {
   std::uint64_t left_of(std::uint32_t device) const;
   std::uint64_t piece_min(std::uint32_t device) const;
   double probe_max(std::uint32_t device) const;
-  // What the piece in progress allows, as it has not ended by now.
+  // The highest speed at which the piece in progress cannot have ended by now.
   double speed_max(std::uint32_t device, Time now) const;
   double speed_at(std::uint32_t device, Time now) const { return std::min(speed_of(device), speed_max(device, now)); }
-  // When the pieces in flight will have ended; then, what is left of the region, too.
+  // When the pieces in flight will have ended; with end_of(), also what is left of the region.
   Time free_at(std::uint32_t device, Time now) const;
   Time end_of(std::uint32_t device, Time now) const {
     return free_at(device, now) + static_cast<double>(left_of(device)) / speed_at(device, now);
@@ -107,7 +107,7 @@ class Division {
   std::uint64_t next_count(std::uint32_t device, Time now) const;
   bool steal(std::uint32_t thief, Time now);
   Seconds shortest(std::uint32_t device) const;
-  // When it would have done what it has in flight and these items.
+  // When the device would have done what it has in flight and these items.
   Time end_with(std::uint32_t device, double items, Time now) const;
   // Gives all that is left of the device's region to another one if that ends before the device would end a piece.
   bool hand_over(std::uint32_t device, std::uint64_t count, Time now);

@@ -7,7 +7,7 @@ namespace remotecl::schedule {
 
 Choice EarliestFinish::choose(const Situation& situation) {
   BestTwo best;
-  // Where the data is, is often the best place; to know it early spares most others' transfers.
+  // The device that holds the data is often the best; to offer it first spares computing most others' transfers.
   const DeviceId holder = situation.inputs.first_holder();
   if (holder != kNoDevice && situation.is_candidate(holder)) {
     best.offer(holder, situation.finish(holder, situation.runtime(holder).seconds));

@@ -4,8 +4,9 @@
 
 namespace remotecl::schedule {
 
-// Where the task ends first, of many devices, if not where `best` says. Looks at groups of devices, and into those that
-// can have a better one. In a file of its own, because the compiler then makes less of a decision among few.
+// Finds where the task ends first, of many devices, unless `best` has that already. Looks at groups of devices, and
+// into those that can have a better one. It has a file of its own, because the compiler then generates less code for a
+// decision among few.
 Choice earliest_of_many(const Situation& situation, BestTwo best);
 
 }  // namespace remotecl::schedule

@@ -21,12 +21,12 @@ class Exploration {
   // Makes room, so that begin_trial() allocates nothing.
   void reserve(std::size_t devices) { trials_.resize(devices); }
 
-  // What to multiply the prediction for a device with that has not been measured.
+  // The factor for the prediction for a device that has not been measured.
   double factor(DeviceId device) const {
     if (trials_[device] > 0) return kCaution;
     return factor_min();
   }
-  // No less than that for any device.
+  // A lower bound of factor() for all devices.
   double factor_min() const { return spent() < spent_max() ? kOptimism : 1; }
 
   void begin_trial(DeviceId device, Seconds expected);

@@ -27,12 +27,12 @@ class Inputs {
   };
   Missing missing(DeviceId device) const;
   Seconds transfer(DeviceId device) const { return missing(device).seconds; }
-  // No more than that, at a fraction of the cost: what the sources could send at best, or the device receive.
+  // A lower bound of transfer(), at a fraction of its cost: what the sources could send at best, or the device receive.
   Seconds least_transfer(DeviceId device) const {
     if (inputs_.empty() || is_near(device)) return 0;
     return std::max(least_to_send_, cluster_.network().least_seconds(cluster_[device].server, bytes_));
   }
-  // Of any device that is not near the data: which neither holds some of it, nor is on a server that sends some.
+  // The same for any device far from the data, which neither holds some of it nor is on a server that sends some.
   Seconds least_transfer_of_far() const { return least_to_send_; }
   DeviceWords near() const { return near_; }
   bool is_near(DeviceId device) const { return (near_[device / 64] >> device % 64 & 1) != 0; }
@@ -40,7 +40,7 @@ class Inputs {
   DeviceId first_holder() const { return first_holder_; }
 
  private:
-  // Of many holders these are looked at: copies in many places are near everywhere.
+  // The most holders of a segment that are looked at, because copies in many places are near everywhere.
   static constexpr std::size_t kSourcesMax = 3;
 
   struct Input {
@@ -50,7 +50,8 @@ class Inputs {
     std::array<ServerId, kSourcesMax> sources{};  // different servers
   };
 
-  // Returns no more than the input takes from there to any other server, the first time.
+  // Returns a lower bound of the input's transfer from there to any other server; infinite if the server was added
+  // before.
   Seconds add_source(Input& input, ServerId server);
   // Holders lack nothing, even if there are more than are looked at.
   void add_holders(const Input& input);

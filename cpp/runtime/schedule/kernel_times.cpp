@@ -8,7 +8,7 @@ namespace {
 
 // How many measurements count alike; of more, the latest ones count most.
 constexpr std::uint8_t kCountMax = 8;
-// Runs that differ by more than that say that something has changed.
+// Runs that differ by more than this factor show that something has changed.
 constexpr double kChange = 2;
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 namespace remotecl::schedule {
 
-// What a DeviceQueue says from one change to the next: a new task ends no earlier than finish().
+// A bound that a DeviceQueue gives until its next change: a new task ends no earlier than finish().
 struct LoadBound {
   Time free = 0;            // until then the device has our tasks
   Time drained = 0;         // when the device could have done all that others had enqueued
@@ -18,7 +18,7 @@ struct LoadBound {
     const Time begin = std::max(ready, free);
     return seconds + std::min(std::max(begin, drained), begin + seconds * others_ratio);
   }
-  // Of a device as good as both.
+  // A bound that holds for both.
   LoadBound least(const LoadBound& other) const {
     return {std::min(free, other.free), std::min(drained, other.drained), std::min(others_ratio, other.others_ratio)};
   }

@@ -10,8 +10,8 @@
 namespace remotecl::schedule {
 
 // The links between servers, and between them and this process. Only the links of this process are always known,
-// because it talks with each server. The way from one server to another, until it was measured, is taken to be as slow
-// as the slower of the ways through this process and as far as both together.
+// because it talks with each server. Until the link between two servers was measured, it is taken to be as slow as the
+// slower of their links to this process and as far as both together.
 class Network {
  public:
   // A link in the form that is computed with.
@@ -33,7 +33,7 @@ class Network {
 
   // How long `bytes` take from one place to another.
   Seconds seconds(ServerId from, ServerId to, double bytes) const;
-  // No more than that, from any other place.
+  // A lower bound of seconds() from any other place.
   Seconds least_seconds(ServerId to, double bytes) const { return servers_[to].nearest.seconds(bytes); }
 
  private:

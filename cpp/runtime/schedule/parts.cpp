@@ -11,7 +11,7 @@ constexpr Seconds kPartMin = 1e-3;
 // How often shares are computed again with the times at the sizes that they lead to.
 constexpr int kRounds = 6;
 
-// When all end that take part, at these paces: the sum of (end - start) / pace over those that start before is 1.
+// When all workers that take part end at these paces: (end - start) / pace adds up to 1 over those that start before.
 Time common_end(const std::vector<Worker>& workers, const std::vector<double>& paces) {
   std::vector<std::size_t> order(workers.size());
   for (std::size_t at = 0; at < order.size(); ++at) order[at] = at;

@@ -24,9 +24,9 @@ struct Worker {
 // How long a device needs for a share.
 using PartTimes = std::function<Seconds(DeviceId device, double share)>;
 
-// Shares with which all devices end at the same time, as far as each is free before; so none for one that is free too
-// late, and none so small that a launch of its own is not worth while. This is the optimal division of a divisible load
-// (Bharadwaj, Ghose, Mani, Robertazzi 1996) where data is there.
+// Shares with which all devices end at the same time. A device that is free too late gets none, and no share is so
+// small that a launch of its own is not worth while. If the data is in place, this is the optimal division of a
+// divisible load (Bharadwaj, Ghose, Mani, Robertazzi 1996).
 std::vector<Part> balanced_parts(std::vector<Worker> workers, const PartTimes& seconds);
 // The latest of their ends; infinite if one of the devices is not among the workers.
 Time last_end(const std::vector<Part>& parts, const std::vector<Worker>& workers, const PartTimes& seconds);

@@ -24,7 +24,7 @@ struct Placement {
   // The best of the others that the policy has compared, and its score.
   DeviceId runner_up = kNoDevice;
   double second = 0;
-  bool is_sample = false;              // when it runs is worth a measurement: Scheduler::finished() with RunTimes
+  bool is_sample = false;              // its times are worth a report: Scheduler::finished() with RunTimes
   const PolicyText* policy = nullptr;  // valid as long as the scheduler, whatever policies come after
 };
 

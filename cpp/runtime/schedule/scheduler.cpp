@@ -6,16 +6,16 @@
 namespace remotecl::schedule {
 namespace {
 
-// A guess; more only cost an allocation.
+// A guess; more tasks only cost an allocation.
 constexpr std::size_t kInFlight = 1024;
-// How often a device that has work reports how far it is, if nothing else tells.
+// How often a busy device reports its progress if nothing else does.
 constexpr Seconds kWatchPeriod = 10e-3;
 // More parts than that gain little, and each costs messages.
 constexpr std::size_t kPartsMax = 16;
-// Parts stay as they were if they make a launch this much longer at most.
+// Parts stay as they were if that makes a launch this much longer at most.
 constexpr double kTolerance = 1.05;
-// What parts cost beside their work, and what part of the time of the whole they may take: estimates are a little
-// wrong, and other programs may use the devices, too.
+// What parts cost besides their work, and the part of the whole's time that they may take, because estimates are a
+// little wrong and other programs may use the devices, too.
 constexpr Seconds kPartCost = 200e-6;
 constexpr double kClearly = 0.8;
 
@@ -115,7 +115,7 @@ std::vector<Part> Scheduler::parts(const Task& task, Time now) {
     workers.resize(kPartsMax);
   }
   std::vector<Part> parts = balanced_parts(workers, seconds);
-  // Parts may say that a launch has become short since it was last measured whole.
+  // Measured parts may show that a launch has become short since it was last measured whole.
   const auto is_short = [&](const Part& part) { return seconds(part.device, part.share) < part.share * kDivisible; };
   if (parts.size() < 2 || std::ranges::any_of(parts, is_short)) return {};
   // Bytes stay where they are if parts do.
@@ -132,7 +132,7 @@ DividedPlacement Scheduler::place_parts(const Task& task, std::span<const Task> 
     division.parts.clear();
     return division;
   };
-  // What has not been measured there is explored whole.
+  // A kernel that has not been measured on that device is explored whole.
   if (division.whole.device == kNoDevice || !division.whole.estimate.measured) return division;
   for (const Task& part : parts) {
     const Placement placement = decide(part, now, [&](const Situation&) { return Choice{.device = part.only}; });

@@ -51,9 +51,9 @@ class Scheduler {
   // The parts that the task could be divided into, by what is known of times; data is not looked at. Empty: it is too
   // short, less than two devices have run it whole, or the policy does not divide.
   std::vector<Part> parts(const Task& task, Time now);
-  // Places each part on the device that it names as its `only` one, if that pays: if the last one will have ended, and
-  // all that they write will be in one place, clearly before the task would end whole. Otherwise places nothing.
-  // `shares`: of parts().
+  // Places each part on the device that it names as its `only` one, if that pays: if the last part has ended, and all
+  // that the parts write is in one place, clearly before the task would end whole. Otherwise places nothing. `shares`:
+  // of parts().
   DividedPlacement place_parts(const Task& task, std::span<const Task> parts, std::span<const double> shares, Time now);
   // Null if it has ended. Valid until the next call.
   const TaskInFlight* find(Ticket ticket) const { return in_flight_.find(ticket); }
@@ -77,7 +77,7 @@ class Scheduler {
   DeviceWords able(const Kernel& kernel, const Task& task);
   // See Situation::bytes.
   std::uint64_t bytes(const Task& task, DeviceWords able) const;
-  // What `choose` makes of the situation, which is not begun.
+  // The placement that `choose` leads to, without begin().
   template <class Choose>
   Placement decide(const Task& task, Time now, Choose&& choose);
   Seconds gather(const DividedPlacement& division, std::span<const Task> parts) const;
@@ -85,18 +85,18 @@ class Scheduler {
   // Returns a copy of it, if there is such a task, and removes it.
   std::optional<TaskInFlight> take(Ticket ticket);
   void ended(const TaskInFlight& task, Seconds seconds, Time end);
-  // A device's queue has changed. Of few devices nobody asks for bounds.
+  // A device's queue has changed. With few devices, nothing uses bounds.
   void changed(DeviceId device) {
     if (cluster_.size() >= kManyDevices) bounds_.set(cluster_.groups(), device, queues_[device].bound());
   }
-  // Those like it that wait on its device will probably take as long as it has.
+  // Tasks like this one that wait on its device will probably take as long as it has.
   void replan(const TaskInFlight& like);
   void learn(const TaskInFlight& task, Seconds seconds);
 
   const double weight_;
   const Residency& residency_;
   std::unique_ptr<Policy> policy_;
-  // Of all policies so far, each once: placements outlive policies.
+  // The texts of all policies so far, each once, because placements outlive policies.
   std::deque<PolicyText> texts_;
   const PolicyText* text_ = nullptr;  // of policy_
   Cluster cluster_;
@@ -108,7 +108,7 @@ class Scheduler {
   KernelTimes all_kernels_;                       // as if they were one; the first guess for a new one
   Samples samples_;
   TasksInFlight in_flight_;
-  // Kept for their memory.
+  // Reused for their allocations.
   Inputs inputs_;
   std::vector<std::uint64_t> able_;
   std::vector<TaskInFlight*> waiting_;

@@ -11,10 +11,11 @@ struct RunTimes {
 
 // How much of one device's time a task takes, learned from when the tasks of this process ended there.
 //
-// From its begin to its end is too much where tasks overlap: a driver may begin several that then wait for each other,
-// as PoCL's threads do, which look for the next kernel when they find nothing left to do in the present one. The tenth
-// in the queue of such a device seems to take ten times as long. So what passes from one end to the next, while this
-// process always had a task waiting, is shared by the tasks that ended meanwhile; what others were served in is theirs.
+// The time from a task's begin to its end is too long where tasks overlap: a driver may begin several that then wait
+// for each other, as PoCL's threads do, which look for the next kernel when they find nothing left to do in the present
+// one. The tenth task in the queue of such a device seems to take ten times as long. So while this process always has a
+// task waiting, the time from one end to the next is shared by the tasks that ended in it, without the time in which
+// the device served others.
 class ServiceTime {
  public:
   struct Ended {

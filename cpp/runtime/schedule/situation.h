@@ -14,7 +14,7 @@
 
 namespace remotecl::schedule {
 
-// What a kernel is taken to need on the fastest device while nothing was measured at all.
+// The time that a kernel is taken to need on the fastest device while nothing has been measured at all.
 inline constexpr Seconds kUnknown = 1e-3;
 // With fewer, looking at each is quicker than looking at groups first.
 inline constexpr std::size_t kManyDevices = 64;
@@ -30,8 +30,8 @@ struct Situation {
   const LoadBounds& bounds;             // of these
   const Inputs& inputs;
   DeviceWords able;  // devices that are present and can run the kernel
-  // Of memory that the task uses, or as much as the largest device has that can run it: what fits nowhere goes there,
-  // and the driver says what becomes of it.
+  // The memory that the task uses, but no more than the largest device has that can run it: a task that fits nowhere
+  // goes there, and the driver says what becomes of it.
   std::uint64_t bytes = 0;
   KernelTimes::Forecast forecast;
 
@@ -44,8 +44,8 @@ struct Situation {
       return true;
     });
   }
-  // Calls f(device, seconds), which the task needs there, for each candidate where it may end before limit(), which f
-  // may lower; and maybe for others.
+  // Calls f(device, seconds) for each candidate where the task may end before limit(), and maybe for others. `seconds`:
+  // what the task needs there. f may lower the limit.
   template <class Limit, class F>
   void for_each_candidate_before(Limit&& limit, F&& f) const;
   // kNoDevice if there is none.
@@ -101,7 +101,7 @@ void Situation::for_each_candidate_before(Limit&& limit, F&& f) const {
   if (cluster.size() < kManyDevices) {
     return for_each_candidate([&](DeviceId device) { f(device, runtime(device).seconds); });
   }
-  // Where the data is near, no group says how soon it is there. Mostly these are few, and looked at one by one.
+  // A group's bound does not say how soon data is on devices near it. Mostly these are few, and looked at one by one.
   const bool is_far = device_count(inputs.near()) <= kManyDevices;
   if (is_far) {
     for_each_device_while(inputs.near(), [&](DeviceId device) {
@@ -115,7 +115,7 @@ void Situation::for_each_candidate_before(Limit&& limit, F&& f) const {
     std::size_t place = group * DeviceGroups::kSize;
     for (const DeviceId device : groups[group].devices) {
       const LoadBound& bound = bounds.of_place(place++);
-      // What lies side by side is asked first.
+      // Asks the bounds first, because they lie side by side in memory.
       if (bound.finish(earliest, least) >= limit() || (is_far && inputs.is_near(device))) continue;
       const Seconds seconds = runtime(device).seconds;
       if (bound.finish(earliest, seconds) < limit() && is_candidate(device)) f(device, seconds);

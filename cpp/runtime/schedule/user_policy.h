@@ -33,7 +33,7 @@ class UserPolicy : public Policy {
   remotecl_policy table_{};
   std::string name_;
   void* self_ = nullptr;
-  std::vector<remotecl_policy_candidate> candidates_;  // kept for its memory
+  std::vector<remotecl_policy_candidate> candidates_;  // reused for its allocation
 };
 
 }  // namespace remotecl::schedule

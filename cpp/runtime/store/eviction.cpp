@@ -16,7 +16,7 @@ namespace {
 using Entries = std::vector<Directory::Entry>;
 
 constexpr std::int64_t kUnused_ns = std::int64_t{3} * 24 * 3600 * 1'000'000'000;
-constexpr unsigned kOneOf = 8;  // of what has come last stays
+constexpr unsigned kOneOf = 8;  // one in so many of the newest entries stays
 
 std::string_view owner_of(std::string_view name) { return name.substr(0, kOwnerDigits); }
 
@@ -30,7 +30,7 @@ void sort_by_use(Entries& entries) {
   std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.used_ns < b.used_ns; });
 }
 
-// `excess`: the bytes that are to go. So many have come since there was room.
+// `excess`: the bytes to remove, which is how many have come since there was room.
 void sort_scanned(Entries& entries, std::uint64_t excess) {
   sort_by_use(entries);
   const std::int64_t last_ns = entries.back().used_ns;

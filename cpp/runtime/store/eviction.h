@@ -9,12 +9,12 @@
 
 namespace remotecl {
 
-// In which order a store's entries go.
+// The order in which a store's entries are removed.
 enum class Eviction {
   kLeastRecent,  // what was not used for longest first
-  // For what is read as a whole, again and again, and may be larger than the store. If what was not used for longest
-  // went, each entry would go just before it is wanted. So what has come last goes first, apart from an eighth of it,
-  // which replaces any others. What was not used for days still goes before that.
+  // For content that is read as a whole, again and again, and may be larger than the store. Least-recently-used order
+  // would remove each entry just before it is wanted. So the newest entries go first, apart from an eighth of them,
+  // which replaces any others. Entries that were not used for days go before those.
   kScanned,
 };
 

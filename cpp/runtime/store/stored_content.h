@@ -24,9 +24,9 @@ class StoredContent {
   std::uint64_t checksum() const { return checksum_; }
   // The file's descriptor, which the caller closes.
   int release() { return file_.release(); }
-  // Fills `to`, in order from the beginning on. Returns false if the file has changed meanwhile or cannot be read, and
-  // with the last bytes if what was read is damaged; then nothing that was read means anything. (A file keeps its state
-  // when the disk has lost its bytes.)
+  // Fills `to` with the next bytes, from the beginning on. Returns false if the file has changed meanwhile or cannot be
+  // read. Also returns false with the last bytes if the content is damaged; then nothing that was read is valid. (A
+  // file keeps its state when the disk has lost its bytes.)
   bool read(MutableBytes to) {
     if (to.size() > size_ - read_ || !file_.read(offset_ + read_, to) || file_.state() != state_) return false;
     read_ += to.size();

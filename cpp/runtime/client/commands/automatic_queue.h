@@ -10,9 +10,9 @@
 
 namespace remotecl {
 
-// What a queue on the automatic device consists of: a queue on each member that has had a command, made at first use.
-// An in-order queue keeps its order: a command on another member than the one before waits for a marker there, and for
-// markers on all of them where the one before does not stand for all. Any thread.
+// The queues that make up a queue on the automatic device: one on each member that has had a command, made at first
+// use. An in-order queue keeps its order: when the member changes, the next command waits for a marker behind the last
+// command, or for markers on all members if the last command does not end after all earlier ones. Any thread.
 //
 // Lock order: before the context's memory_mutex and the placement's.
 class AutomaticQueue final : public MemberQueues {
@@ -30,8 +30,8 @@ class AutomaticQueue final : public MemberQueues {
 
   // Marker or barrier of an out-of-order queue; an empty wait list means every earlier command.
   cl_int enqueue_point(bool is_barrier, cl_command_type type, WaitList wait, Event** event);
-  // For a kernel that is divided among these members, of which there is one at least: queues on them, and in `before`
-  // what keeps the order. A command that ends with the division has to come into the first of these queues.
+  // Returns the queues on these members (at least one) for a kernel that is divided among them, and appends the events
+  // that keep the order to `before`. A command that ends with the division has to go into the first of these queues.
   std::vector<Ref<CommandQueue>> all_of(std::span<Device* const> devices, std::vector<Ref<Event>>& before);
 
  private:
@@ -50,19 +50,19 @@ class AutomaticQueue final : public MemberQueues {
   static Ref<Event> add_point(CommandQueue& queue, bool is_barrier, cl_command_type type, WaitList wait);
   std::size_t place_of(const Device& device) const;
   CommandQueue& member(std::size_t place) REQUIRES(mutex_);
-  // The member that has had the last command, or another one that is there.
+  // The member of the last command; if that is lost, any member that is not.
   std::size_t likely_place() REQUIRES(mutex_);
-  // The member that has had the last kernel, or the likely one.
+  // The member of the last kernel; if that is lost, likely_place().
   std::size_t home() REQUIRES(mutex_);
-  // What all earlier commands end with.
+  // Adds a marker behind all earlier commands to each member's queue, and returns their events.
   std::vector<Ref<Event>> mark_all() REQUIRES(mutex_);
-  // In an in-order queue, what a command of this member waits for besides the member's own commands.
+  // In an in-order queue: the events that a command on this member waits for, besides the member's own commands.
   std::vector<Ref<Event>> before(std::size_t place) REQUIRES(mutex_);
-  // Queues on these members, of which there is one at least, for parts of a kernel; and in `before` what keeps the
-  // order.
+  // The same as all_of(), under the lock.
   std::vector<Ref<CommandQueue>> members_for_parts(std::span<Device* const> devices, std::vector<Ref<Event>>& before)
       REQUIRES(mutex_);
-  // Makes the order of earlier commands unknown if a server was lost: what waited for that server waits no more.
+  // If a server was lost, makes the order of earlier commands unknown, because commands that waited for that server
+  // wait no more.
   void look_for_losses() REQUIRES(mutex_);
   // See enqueue_point(). Null if no member is there.
   Ref<Event> add_points(bool is_barrier, cl_command_type type, WaitList wait) REQUIRES(mutex_);
@@ -73,8 +73,8 @@ class AutomaticQueue final : public MemberQueues {
   Mutex mutex_;
   std::vector<Member> members_ GUARDED_BY(mutex_);      // by position among the device's members
   std::size_t last_ GUARDED_BY(mutex_);                 // the member that has had the last command
-  bool is_last_after_all_ GUARDED_BY(mutex_) = true;    // it ends after all earlier ones, whatever member they have
-  std::uint64_t losses_ GUARDED_BY(mutex_) = 0;         // of servers, when that was looked at
+  bool is_last_after_all_ GUARDED_BY(mutex_) = true;    // the last command ends after all earlier ones, on any member
+  std::uint64_t losses_ GUARDED_BY(mutex_) = 0;         // how many servers were lost at the last check
   std::size_t home_ GUARDED_BY(mutex_);                 // the member that has had the last kernel
   std::vector<Ref<Event>> barrier_ GUARDED_BY(mutex_);  // what commands of new members wait for
   GatheredInputs inputs_ GUARDED_BY(mutex_);
@@ -100,21 +100,22 @@ class AutomaticTurn {
     const MutexLock lock(queue_.whole_.context().memory_mutex());
     name(queue_.inputs_);
   }
-  // Chooses the member for a command that uses what was gathered: where most of it is; where the queue's kernels are,
-  // which may be apart from those of other queues; or by the placement. Returns CL_SUCCESS or why there is none.
+  // Choose the member for a command that uses what was gathered. choose_holder(): the member that holds most of it.
+  // choose_home(): the member of the queue's kernels, which may differ from those of other queues. choose_for(): the
+  // member that the placement chooses. Return CL_SUCCESS or why there is none.
   cl_int choose_holder() NO_THREAD_SAFETY_ANALYSIS;
   cl_int choose_home() NO_THREAD_SAFETY_ANALYSIS { return choose(queue_.home()); }
   cl_int choose_for(Kernel& kernel, double size) NO_THREAD_SAFETY_ANALYSIS;
 
   CommandQueue& member() const { return *member_; }
-  // With what keeps the order.
+  // The command's wait list, with the events that keep the order.
   WaitList wait() const { return waits_; }
   // Whether the placement has chosen the member.
   bool is_placed() const { return placed_.ticket != 0; }
   std::uint64_t sample() const { return placed_.sample; }
-  // The command was sent. One that was not leaves the queue's order as it was.
+  // The command was sent. Without this call the queue's order stays as it was.
   void sent(std::uint64_t sequence, Event* event) NO_THREAD_SAFETY_ANALYSIS;
-  // Lets the next command in.
+  // Unlocks the queue for the next command.
   void end();
 
  private:

@@ -94,7 +94,7 @@ void CoherentHostMemory::before_use(MemoryObject& buffer, ByteRange range, const
                                     std::uint64_t sequence) {
   if (t_is_fetching) return;
   const Use use{&queue, sequence, range};
-  if (sequence != 0 && use == last_use_) return;  // a kernel reads and writes
+  if (sequence != 0 && use == last_use_) return;  // a kernel names the bytes twice if it reads and writes them
   last_use_ = use;
   take_changes(buffer, range);
 }

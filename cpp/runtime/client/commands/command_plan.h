@@ -93,7 +93,7 @@ cl_int choose_member(AutomaticTurn& turn, Plan& plan) {
   return turn.choose_holder();
 }
 
-// Where others enqueue on the same queue meanwhile, they wait until the command was sent, but not until it has ended.
+// Other threads that enqueue on the same queue wait until the command was sent, but not until it has ended.
 template <class Plan>
 cl_int submit_to_member(AutomaticQueue& queue, Plan& plan, WaitList wait, Event** event) {
   AutomaticTurn turn(queue, wait);

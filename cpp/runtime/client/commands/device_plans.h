@@ -49,7 +49,7 @@ cl_int bring_and_send(PendingCommand& command, AnyKernelPlan& plan) {
   return command.error() != CL_SUCCESS ? command.error() : plan.send(command);
 }
 
-// Where kernels go the scheduler decides.
+// The scheduler chooses the member for a kernel.
 template <std::derived_from<KernelPlan> AnyKernelPlan>
 cl_int choose_member(AutomaticTurn& turn, AnyKernelPlan& plan) {
   turn.gather([&plan](GatheredInputs& inputs) {

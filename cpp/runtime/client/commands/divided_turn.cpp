@@ -50,7 +50,7 @@ void DividedTurn::end() {
   if (!lock_.owns_lock()) return;
   lock_.unlock();
   if (members_.empty()) return;
-  // Those that have no part, too: markers in `before_` may be theirs.
+  // Also the members without a part, because markers in `before_` may be theirs.
   for (Device* device : queue_.devices()) device->session().submit();
 }
 

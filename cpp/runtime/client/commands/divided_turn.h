@@ -62,8 +62,8 @@ class DividedTurn {
     }
     return place_gathered(parts, bytes, ends);
   }
-  // Sends the parts: first what they lack, because a member sends nothing behind its part until that has ended. Some
-  // may have been sent if one fails.
+  // First sends what the parts lack, then the parts, because a member that has its part sends nothing to others until
+  // the part has ended. If this fails, some parts may have been sent.
   template <class KernelPart>
   cl_int send(std::span<const KernelPart> parts, bool wants_events) {
     for (std::size_t at = 0; at < parts.size(); ++at) {
@@ -81,17 +81,18 @@ class DividedTurn {
     }
     return CL_SUCCESS;
   }
-  // Of the parts that have been sent; null if they have none.
+  // The events of the parts that have been sent; null for parts without one.
   std::vector<Ref<Event>>& events() { return sent_; }
   // A marker that ends with the last part. Null if its server is lost.
   Ref<Event> join();
-  // The application gets this event.
+  // Names the event that the application gets for the kernel.
   void returns(const Event& event) { placement_.set_event(event, kernel_, divided_); }
-  // Lets the next command in, and submits what was sent.
+  // Unlocks the queue for the next command, and submits what was sent.
   void end();
 
  private:
-  // Then calls sent(event, sequence). `placed`: null if the plan is not the part itself.
+  // Sends the plan on the part's member, then calls sent(event, sequence). `placed`: null if the plan is not the part
+  // itself.
   template <class Plan, class F>
   cl_int send_one(std::size_t part, Plan plan, const Placement::Placed* placed, bool wants_event, F&& sent) {
     return with_links([&](std::optional<ServerPair>& missing) {

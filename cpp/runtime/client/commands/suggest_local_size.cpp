@@ -11,10 +11,11 @@ namespace remotecl {
 
 namespace {
 
-// A size without a smaller factor is of no use as part of a group.
+// A size whose smallest factor is larger than this becomes 1, because it is of no use for groups.
 constexpr std::size_t kFactorMax = 1024;
 
-// Divides the sizes by their factors, as few as will do, so that they still divide what they divided.
+// Divides the sizes by as few of their factors as necessary to keep the limits, so that each still divides whatever it
+// divided before.
 void fit(std::span<std::size_t> sizes, std::span<const std::size_t> item_limits, std::size_t group_limit) {
   const auto reduce = [](std::size_t& size) {
     std::size_t factor = 2;
@@ -34,7 +35,7 @@ void fit(std::span<std::size_t> sizes, std::span<const std::size_t> item_limits,
   }
 }
 
-// What one member suggests, as far as it is valid for all.
+// The suggestion of one member, reduced until it is valid for all.
 cl_int suggest_for_members(CommandQueue& queue, Kernel& kernel, const NDRange& range, std::size_t* suggested) {
   const Device& device = queue.device();
   for (Device* member : device.members()) {

@@ -99,7 +99,8 @@ void TransferPlanner::push(MemoryObject& root, const Missing& missing, const Tra
   tracer.send(session(), traced,
               EnqueueReceive{to.id(), arrival->id(), root.id(), is_image, range.offset, range.size, transfer,
                              sending.peer_id(), std::span<const EventId>(after), content_size != 0 ? 1u : 0u});
-  // After the command: at_end() may ask the server for the event, which takes one that it does not know for ended.
+  // Comes after the command, because at_end() may ask the server for the event, and the server takes an unknown event
+  // for one that has ended.
   if (range.size >= Operations::kTransferSizeMin) {
     const std::string where = sending.address().text() + " to " + session().address().text();
     const auto seen = std::make_shared<Operations::Running>(session().group().operations,

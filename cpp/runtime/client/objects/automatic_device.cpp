@@ -103,7 +103,8 @@ Value common_words(const Values& values) {
   return text_value(result);
 }
 
-// Of cl_name_version: those that all have, each of the oldest version. A version of a language counts by itself.
+// For lists of cl_name_version: the entries that all members have, each with the oldest version. With kByVersion, each
+// version of a name is an entry of its own, as for languages.
 template <bool kByVersion>
 Value common_versions(const Values& values) {
   std::vector<cl_name_version> result = numbers<cl_name_version>(*values.front());
@@ -213,7 +214,7 @@ constexpr Rule kRules[] = {
     {CL_DEVICE_PARTITION_TYPE, nothing},
 };
 
-// They name one device, and would be taken for the same one as it.
+// These name one physical device, so the automatic device would be taken for it.
 constexpr cl_device_info kNamesOfOne[] = {CL_DEVICE_UUID_KHR, CL_DEVICE_LUID_KHR, CL_DEVICE_NODE_MASK_KHR,
                                           CL_DEVICE_PCI_BUS_INFO_KHR};
 
@@ -226,7 +227,8 @@ bool all_equal(const Values& values) {
   return std::all_of(values.begin(), values.end(), [&](const Value* value) { return *value == *values.front(); });
 }
 
-// Where a member has no answer there is none; but a bit that it does not know is one that it lacks.
+// If a member has no answer, the automatic device has none. A bit that a member does not know counts as one that it
+// lacks.
 void join_info(const std::vector<Device*>& members, cl_device_info name, DeviceInfo& to) {
   Values values;
   for (const Device* member : members) {

@@ -6,8 +6,8 @@
 
 namespace remotecl {
 
-// The device that stands for all of these that run OpenCL C and whose servers are there. Its info is what all of them
-// can do. Null if there are none.
+// Makes the device that stands for those of `devices` that run OpenCL C and whose servers are not lost. Its info is
+// what all of them can do. Null if there are none.
 Device* make_automatic_device(Platform& platform, const std::vector<Device*>& devices);
 
 // The automatic device of a context; null if the application has named none.

@@ -24,7 +24,7 @@ class Context final : public Handle<_cl_context, HandleTag::kContext, CL_INVALID
 
   Context(std::vector<Device*> named, std::vector<cl_context_properties> properties, Notify notify, void* user_data);
 
-  // Those that the application named, with members in place of an automatic device.
+  // The devices that the application named, with members in place of an automatic device.
   const std::vector<Device*>& devices() const { return devices_; }
   const std::vector<Device*>& named_devices() const { return named_devices_; }
   const std::vector<cl_context_properties>& properties() const { return properties_; }
@@ -37,7 +37,7 @@ class Context final : public Handle<_cl_context, HandleTag::kContext, CL_INVALID
   SessionGroup& group() const;
   // Begins to link all servers with each other now. Without this, two are linked when they first need it.
   void link_servers() const;
-  // The other servers, which may have what is written to this one; none for a size that is not worth asking.
+  // The other servers that may already have what is written to this one; none if `size` is not worth asking.
   std::vector<Session*> lenders_for(const Session& session, std::uint64_t size) const;
   // Calls the application's context callback, on the callback thread.
   void notify(const std::string& text) const;

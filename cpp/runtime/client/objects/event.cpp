@@ -144,8 +144,8 @@ bool Event::profile(EventEnd::Profile& times) {
   if (profile == nullptr) return false;
   const std::uint64_t offset_ns = queue_->device().clock_offset_ns();
   for (std::size_t i = 0; i < times.size(); ++i) times[i] = (*profile)[i] + offset_ns;
-  // "the current device time counter in nanoseconds when the command identified by event is enqueued in a
-  // command-queue by the host": that was here. The server's driver may have received it much later.
+  // "the current device time counter in nanoseconds when the command identified by event is enqueued in a command-queue
+  // by the host": that happened in this process. The server's driver may have received the command much later.
   times[0] = std::min(description_.enqueued_ns, times[1]);
   return true;
 }

@@ -80,9 +80,9 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   bool profile(EventEnd::Profile& times);
   // The same by the device's clock, as far as a report has said so; else null. Sends nothing.
   const EventEnd::Profile* device_times() const { return end_.profile(); }
-  // Lets commands of `other`, which is not this event's own server, wait for it: announces it there now. It
-  // is signalled later. `by_server`: by this event's server, which is linked with `other`; else by this process. Not by
-  // the server if the event ends later than that knows, because its holds must be released too.
+  // Lets commands of `other`, which is not this event's own server, wait for it: announces it there now. It is
+  // signalled later. `by_server`: by this event's server, which is linked with `other`; else by this process. The
+  // server does not know of holds, so `by_server` must be false if commands have to wait for their release, too.
   void announce_to(Session& other, bool by_server);
   bool set_user_status(cl_int status);  // false if it was set before
 

@@ -43,7 +43,7 @@ bool EventEnd::wait(const OptionalDeadline& deadline) {
     const auto now = std::chrono::steady_clock::now();
     if (deadline && now >= *deadline) return false;
     may_sleep_.store(true, std::memory_order_seq_cst);
-    // An end that comes before this thread sleeps has changed the word, so that it does not.
+    // If the event ends before this thread sleeps, the word has changed, so this does not sleep.
     futex_wait(status_, before, deadline ? *deadline - now : std::chrono::hours(1));
   }
   return true;

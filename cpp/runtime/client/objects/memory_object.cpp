@@ -169,7 +169,7 @@ MemoryObject::~MemoryObject() {
     }
     if (size_ >= kLarge && !parent_) device->session().submit_now();
   }
-  // They say that the application's memory is free again.
+  // The destructor callbacks say that the application's memory is free again, so they wait for its last transfers.
   if (host_ptr_ != nullptr && &root() == this && storage_.use_count() > 1) {
     storage_->at_end = [handle = handle(), destructors = std::move(destructors_)] { call(destructors, handle); };
   } else {

@@ -19,7 +19,7 @@ struct Creation {
   std::string text;
 };
 
-// Kernels find names on other servers over the links of their own one, and no kernel can have one made.
+// Kernels reach names on other servers over their own server's links, and a kernel cannot have a link made.
 void link_servers(const Context& context, Session& session) {
   std::vector<Session*> others;
   for (const Device* device : context.devices()) {

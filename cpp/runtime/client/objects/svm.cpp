@@ -15,7 +15,7 @@ namespace remotecl {
 namespace {
 
 // A region that programs, libraries, heaps and sanitizers of this system do not use.
-#ifdef __SANITIZE_THREAD__  // which uses the other one itself
+#ifdef __SANITIZE_THREAD__  // which itself uses the other region
 constexpr std::uint64_t kRegionBegin = 0x10'0000'0000;
 constexpr std::uint64_t kRegionSize = 0x60'0000'0000;
 #else

@@ -11,14 +11,13 @@
 namespace remotecl {
 
 // What one command reads and writes, and where those bytes are. Takes the place of a PendingCommand in a plan's uses(),
-// so it needs the context's memory_mutex while it gathers; afterwards the scheduler can ask it without. Used again for
-// the next command, for its memory. One thread at a time.
+// so it needs the context's memory_mutex while it gathers; afterwards the scheduler can ask it without the mutex. It is
+// reused for the next command, so that it keeps its allocations. One thread at a time.
 class GatheredInputs final : public schedule::Residency {
  public:
   // `places`: what the scheduler calls the devices of the context, in their order.
   void begin(std::span<const schedule::DeviceId> places);
-  // What follows belongs to another part of the command: the accesses of a part are its own. Returns how many there
-  // have been before.
+  // Begins another part of the command, with accesses of its own. Returns the number of accesses before it.
   std::size_t next_part() { return part_ = accesses_.size(); }
   void reads(const MemoryObject& memory, ByteRange range) { add(memory, range, true, false); }
   void writes(const MemoryObject& memory, ByteRange range) { add(memory, range, false, true); }
@@ -27,10 +26,10 @@ class GatheredInputs final : public schedule::Residency {
   // The device where the command has to run; null: any.
   Device* only_device() const { return only_device_; }
 
-  // The accesses name what was gathered by its index.
+  // Each access names its memory by an index into what was gathered.
   std::span<const schedule::Access> accesses() const { return accesses_; }
   void find(const schedule::Access& access, std::vector<schedule::Segment>& out) const override;
-  // All that the command uses, each byte once, whatever parts of the memory it uses several times.
+  // The size of all that the command uses. Bytes that it uses several times count once.
   std::uint64_t bytes() const;
   // How many bytes the device at this location has, of all that the command uses.
   std::uint64_t bytes_at(Location location) const;
@@ -57,7 +56,7 @@ class GatheredInputs final : public schedule::Residency {
   std::vector<Memory> memories_;  // one for each access
   std::vector<Part> parts_;
   std::vector<std::uint64_t> words_;
-  // Kept for their memory.
+  // Reused for their allocations.
   std::vector<ResidencyDirectory::Transfer> found_;
   mutable std::vector<std::size_t> sorted_;
 };

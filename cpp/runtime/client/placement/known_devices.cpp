@@ -9,7 +9,7 @@
 namespace remotecl {
 namespace {
 
-// Until transfers were measured. Loopback and shared memory show in the round trip.
+// Guesses until transfers have been measured. A short round trip shows loopback or shared memory.
 constexpr double kLocalRoundTrip = 60e-6, kLocalBytesPerSecond = 4e9, kBytesPerSecond = 1e9;
 constexpr schedule::Link kInside{8e9, 30e-6};
 
@@ -44,7 +44,8 @@ schedule::DeviceId KnownDevices::add(schedule::Scheduler& scheduler, Device& dev
     server->second = {scheduler.add_server(guess, kInside), guess, guess, {}};
   }
   const auto memory = device.number<cl_ulong>(CL_DEVICE_GLOBAL_MEM_SIZE, 0);
-  // Programs are built for members before kernels are placed, so a device has those kernels that it was given.
+  // Programs are built for the members before kernels are placed, so to the scheduler a device has only the kernels
+  // that it was given.
   const schedule::DeviceId id =
       scheduler.add_device({.server = server->second.id,
                             .type = type_of(device.type()),
@@ -79,7 +80,7 @@ void KnownDevices::tell_peers(schedule::Scheduler& scheduler, const Session& ses
     const auto at = std::ranges::find_if(servers_, [=](const auto& other) { return other.first->peer_id() == sender; });
     if (at == servers_.end()) return;
     const Server& other = at->second;
-    // The way back is measured by itself, maybe later; the better measurement is the surer one.
+    // The other direction is measured separately, perhaps later. The higher rate of the two is the more reliable one.
     const auto back = other.from.find(session.peer_id());
     const double rate = std::max(bytes_per_s, back == other.from.end() ? 0 : back->second);
     scheduler.network().set_link(other.id, server.id, {rate, other.down.latency + server.up.latency});

@@ -31,7 +31,7 @@ class KnownDevices {
     std::map<PeerId, double> from;  // bytes per second from other servers, as the scheduler has been told
   };
 
-  // How fast bytes come to a server from others.
+  // Tells it how fast bytes come to this server from others.
   void tell_peers(schedule::Scheduler& scheduler, const Session& session, Server& server);
 
   std::unordered_map<const Device*, schedule::DeviceId> ids_;

@@ -147,7 +147,7 @@ void Placement::tell(const QueueTasks::Ended& task, schedule::Time now) {
   if (task.end_ns > task.begin_ns) {
     return scheduler_.finished(task.ticket, run_times(task.begin_ns, task.end_ns), now);
   }
-  // Whoever waited for a queue knows of the end long before anybody reads the report, which nobody waits for.
+  // A thread that waited for the queue knows of the end long before the report is read, because nothing waits for that.
   if (task.is_sample) return scheduler_.passed(task.ticket, now);
   scheduler_.finished(task.ticket, 0, now);
 }

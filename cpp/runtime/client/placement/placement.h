@@ -18,8 +18,8 @@
 
 namespace remotecl {
 
-// Gives each kernel on an automatic device one of its members: the scheduler, with what this process knows. Any
-// thread. It has no thread and sends no messages of its own. Sessions report loads to it as long as they live.
+// Chooses a member of an automatic device for each kernel, by the scheduler and what this process knows. Any thread. It
+// has no thread and sends no messages of its own. Sessions report loads to it as long as they live.
 //
 // Lock order: a queue's before this one's; a context's memory_mutex is not held meanwhile.
 class Placement final : public LoadSink, public SampleSink {
@@ -42,7 +42,7 @@ class Placement final : public LoadSink, public SampleSink {
   std::vector<Count> counts();
   // Null: there is none of this number.
   Device* device(schedule::DeviceId id);
-  // A queue's tasks, until forget().
+  // Looks at the queue's tasks until forget().
   void watch(QueueTasks& tasks);
   void forget(QueueTasks& tasks);
 
@@ -63,7 +63,7 @@ class Placement final : public LoadSink, public SampleSink {
     schedule::Placement why{};
   };
   Placed place(QueueTasks& tasks, const Launch& launch);
-  // It was sent, as this command of that member; or it was not.
+  // The kernel was sent, as the command `sequence` of `member`; or it was not sent.
   void sent(QueueTasks& tasks, const Placed& placed, Kernel& kernel, const CommandQueue& member, std::uint64_t sequence,
             Event* event);
   void not_sent(const Placed& placed);
@@ -81,15 +81,15 @@ class Placement final : public LoadSink, public SampleSink {
     double size;  // work items
     std::span<const schedule::Access> accesses;
   };
-  // Places the parts if that pays; else returns none. `launch.inputs` has those of all parts, and before them
-  // `accesses`, those of the whole, which uses `bytes`.
+  // Places the parts if that pays; else returns none. `launch.inputs` has first the accesses of the whole launch, which
+  // are `accesses` and use `bytes`, and then those of all parts.
   struct Divided {
     std::vector<Placed> parts;
     schedule::DividedPlacement why;
   };
   Divided place_parts(QueueTasks& tasks, const Launch& launch, std::span<const schedule::Access> accesses,
                       std::uint64_t bytes, std::span<const PartLaunch> parts);
-  // The event that ends with the last part.
+  // Sets the event that ends with the last part.
   void set_event(const Event& event, Kernel& kernel, const Divided& divided);
 
   struct Decision {
@@ -108,7 +108,7 @@ class Placement final : public LoadSink, public SampleSink {
     schedule::Seconds gather = 0;
     std::string policy, reason, text;
   };
-  // Why the command of this event runs where it does. Only of the latest commands.
+  // Why the command of this event runs where it does; known only for the latest commands.
   std::optional<Decision> explain(EventId event);
 
   void device_load(Session& session, std::uint32_t device_index, const Load& load) override;
@@ -122,7 +122,7 @@ class Placement final : public LoadSink, public SampleSink {
       now->find(access, out);
     }
   };
-  // Of a command with an event.
+  // What is known of a command with an event.
   struct Known {
     EventId event = 0;
     schedule::Ticket ticket = 0;
@@ -131,16 +131,16 @@ class Placement final : public LoadSink, public SampleSink {
     std::shared_ptr<const schedule::DividedPlacement> division;  // null: it is whole
   };
   static constexpr std::size_t kKnown = 4096;
-  // However many queues a program has, a placement looks at so many.
+  // The most queues that a placement looks at, however many a program has.
   static constexpr std::size_t kLooksMax = 8;
 
   schedule::KernelId kernel_id(Kernel& kernel, const std::vector<Device*>& members);
-  // Of the launch, without its inputs. Borrows tickets_before().
+  // The launch as a task, without its inputs. Borrows the result of tickets_before().
   schedule::Task task_of(const QueueTasks& tasks, const Launch& launch, schedule::KernelId kernel) REQUIRES(mutex_);
   // Takes the devices of lost servers out.
   void look_for_losses(const std::vector<Device*>& members) REQUIRES(mutex_);
   std::vector<schedule::Ticket>& tickets_before(const QueueTasks& tasks, const Launch& launch) REQUIRES(mutex_);
-  // Of that queue, and of some others in turn.
+  // Takes the ended tasks of that queue, and of some others in turn.
   void take_ended(QueueTasks& own, std::vector<Ref<Event>>& released, schedule::Time now) REQUIRES(mutex_);
   void tell(const QueueTasks::Ended& task, schedule::Time now) REQUIRES(mutex_);
   void explain_parts(Decision& decision, const schedule::DividedPlacement& division) REQUIRES(mutex_);
@@ -153,9 +153,9 @@ class Placement final : public LoadSink, public SampleSink {
   std::vector<std::uint64_t> placed_ GUARDED_BY(mutex_);                            // by device
   std::unordered_map<std::string, schedule::KernelId> kernels_ GUARDED_BY(mutex_);  // by text, name and devices
   std::vector<QueueTasks*> queues_ GUARDED_BY(mutex_);
-  std::size_t next_queue_ GUARDED_BY(mutex_) = 0;            // that was looked at last
+  std::size_t next_queue_ GUARDED_BY(mutex_) = 0;            // the queue that was looked at last
   std::array<Known, kKnown> known_ GUARDED_BY(mutex_);       // by event, the latest
-  std::vector<schedule::Ticket> before_ GUARDED_BY(mutex_);  // kept for its memory
+  std::vector<schedule::Ticket> before_ GUARDED_BY(mutex_);  // reused for its allocation
   std::string policy_name_ GUARDED_BY(mutex_);
   schedule::Time links_at_ GUARDED_BY(mutex_) = 0;  // when the scheduler is to be told of links again
 };

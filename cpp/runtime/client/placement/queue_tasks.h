@@ -11,7 +11,7 @@
 
 namespace remotecl {
 
-// The tasks of one queue on the automatic device that were placed and are not known to have ended. What has ended shows
+// The tasks of one queue on the automatic device that were placed and are not known to have ended. Their ends are found
 // in what the session knows anyway, so this costs no message. Guarded by the placement's lock.
 class QueueTasks {
  public:
@@ -23,12 +23,12 @@ class QueueTasks {
     std::uint64_t begin_ns = 0, end_ns = 0;
   };
 
-  // `queue`: the member that has it, which outlives this object's entry. `event`: null if it has none. Of an in-order
-  // queue, only a sample's is kept, because its report has the times, too: that of the sample itself may wait on its
-  // server for another message. Else its place in the queue says enough.
+  // `queue`: the member that has the task, which outlives the task's entry here. `event`: null if it has none. For an
+  // in-order queue only a sample's event is kept, because the event's report has the times, too, and the sample's own
+  // report may wait on its server for another message. For other tasks the place in the queue says enough.
   void add(const CommandQueue& queue, std::uint64_t sequence, Event* event, schedule::Ticket ticket, bool is_sample);
-  // Calls f(Ended) for those that have ended and have none before them on their member. Events are moved to `released`,
-  // because the last reference to one sends a message.
+  // Calls f(Ended) for the tasks that have ended and have none before them on their member. Moves their events to
+  // `released`, because releasing the last reference to one sends a message.
   template <class F>
   void take_ended(std::vector<Ref<Event>>& released, F&& f) {
     for (std::size_t looks = std::min(members_.size(), kLooksMax); looks > 0; --looks) {
@@ -37,7 +37,7 @@ class QueueTasks {
       while (!member.tasks.empty() && member.tasks.front().has_ended(*member.queue)) f(take_front(member, released));
     }
   }
-  // All, because nobody will ask again.
+  // The same for all tasks, ended or not, because nobody will ask again.
   template <class F>
   void take_all(std::vector<Ref<Event>>& released, F&& f) {
     for (Member& member : members_) {
@@ -47,14 +47,14 @@ class QueueTasks {
   }
   bool is_full() const { return count_ >= kTasksMax; }
 
-  // Of an in-order queue: the next one runs after this one.
+  // In an in-order queue: the task that the next one runs after.
   schedule::Ticket last() const { return last_; }
   void set_last(schedule::Ticket ticket) { last_ = ticket; }
 
  private:
-  // A program that never waits learns of no ends: these are then taken to have ended.
+  // A program that never waits learns of no ends, so from this many on all tasks are taken to have ended.
   static constexpr std::size_t kTasksMax = 4096;
-  // Of many members some are looked at for each task, in turn.
+  // The most members that are looked at for each task, in turn.
   static constexpr std::size_t kLooksMax = 32;
 
   struct Task {

@@ -12,7 +12,7 @@
 namespace remotecl {
 namespace {
 
-// Makes one device's answer what holds on another one, too.
+// Combines two devices' answers into one that holds on both.
 void join(cl_uint name, std::span<std::size_t> joint, std::span<const std::size_t> other) {
   const bool are_equal = std::ranges::equal(joint, other);
   for (std::size_t i = 0; i < joint.size(); ++i) {

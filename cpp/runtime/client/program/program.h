@@ -103,7 +103,7 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
   // Sets a constant of an IL program for later builds; asks the servers.
   cl_int specialize(cl_uint constant, Bytes value);
 
-  // These take an automatic device, too. It has what all members have for which the program was built.
+  // For an automatic device, these return what all members have for which the program was built.
   DeviceBuildInfo build_info(const Device& device) const;  // a copy, because a build may be running
   bool built(const Device& device) const;
   // The same, after the device's server has received what was deferred; blocks. For operations that need the
@@ -116,9 +116,9 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
   // null: any.
   std::optional<KernelInfo> kernel_info(const std::string& name, const Device* device) const;
   bool any_built() const;
-  // A variable at program scope has a value for each device, so what uses it has to stay on one. Whether some driver
-  // has found one; the member of an automatic device that all kernels run on, null until there is one; and to make it
-  // that member, which returns false if it is another one.
+  // A variable at program scope has a value for each device, so what uses it has to stay on one member of an automatic
+  // device. has_variables(): whether some driver has found such a variable. keeper(): the member that all kernels run
+  // on, null until there is one. keep_on(): makes `device` that member; returns false if it is another one.
   bool has_variables() const { return has_variables_.load(std::memory_order_relaxed); }
   Device* keeper() const { return keeper_.load(); }
   bool keep_on(Device& device) {

@@ -26,7 +26,8 @@ std::vector<Device*> Program::in_place_of(const std::vector<Device*>& named) con
 
 bool Program::is_named(const Device* device) const { return is_in(named_devices_, device); }
 
-// Success if it was built for any of them; as a linker's or compiler's result, of the first that has one.
+// Success if the program was built for any member. Most other fields are those of a member with that status; logs that
+// differ are joined.
 DeviceBuildInfo Program::joint_build_info(const Device& automatic) const {
   DeviceBuildInfo joint;
   std::vector<std::pair<const Device*, std::string>> logs;
@@ -53,7 +54,7 @@ DeviceBuildInfo Program::joint_build_info(const Device& automatic) const {
   return joint;
 }
 
-// With limits that all of them keep.
+// With limits that hold on all of them.
 std::optional<KernelInfo> Program::joint_kernel_info(const std::string& name, const Device& automatic) const {
   std::optional<KernelInfo> joint;
   for (const Device* member : automatic.members()) {
@@ -79,7 +80,7 @@ cl_int Program::bundle(const Device& automatic, std::vector<std::byte>& binary) 
     if (error != CL_SUCCESS) failure = error;
     has_any = has_any || !binaries[i].empty();
   }
-  // The next one to ask must get the same size, although servers may be lost meanwhile.
+  // The application asks for the size and then for the binary. Both must agree, although servers may be lost meanwhile.
   if (failure != CL_SUCCESS) return failure;
   if (has_any) binary = pack_bundle(automatic.members(), binaries);
   return CL_SUCCESS;

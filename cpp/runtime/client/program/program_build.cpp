@@ -158,8 +158,8 @@ cl_int Program::build(const std::vector<Device*>& devices, const std::string& op
                     {}});
 }
 
-// A server with a device like one of an earlier server need not compile. Earlier by their indices, so that two servers
-// never wait for each other. The one that builds has itself.
+// A server with a device like one of an earlier server need not compile, and asks that server. The order is that of
+// their indices, so that two servers never wait for each other. The server that builds is mapped to itself.
 std::map<Session*, Session*> Program::builders_of(const std::vector<Device*>& devices) const {
   std::map<Session*, Session*> builders;
   if (code_.origin != ProgramOrigin::kSource && code_.origin != ProgramOrigin::kIl) return builders;

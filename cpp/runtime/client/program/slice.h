@@ -5,9 +5,9 @@
 
 namespace remotecl {
 
-// Which bytes of an argument's buffer a work-item touches: the item with the global id i, in the divided dimension,
-// those from i * item_bytes on, item_bytes of them. It may also read those of `before` items before it and of `after`
-// items after it, if the kernel does not write the buffer.
+// Which bytes of an argument's buffer a work-item touches. The work-item with the global id i, in the divided
+// dimension, touches `item_bytes` bytes from i * item_bytes on. If the kernel does not write the buffer, it may also
+// read those of `before` items before it and of `after` items after it.
 struct Slice {
   std::uint32_t argument = 0;
   bool overwrites = false;  // the kernel writes all bytes of the slice and reads none

@@ -13,7 +13,7 @@
 namespace remotecl {
 namespace {
 
-// Where a transport has ended, it keeps what it has borrowed until release().
+// A transport that has ended keeps what it has borrowed until release().
 constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 
 // Tells the trace at the last chunk, so before the server reports the command's end.
@@ -58,15 +58,15 @@ bool BulkSender::send(const TransferRef& transfer, Others others) {
   return finish(transfer, ok, sending.borrows);
 }
 
-// Bytes that lie together, in chunks. Those that are pushed are one chunk.
+// Sends contiguous bytes in chunks, or as one chunk if they are pushed.
 bool BulkSender::send_piece(Sending& sending, Bytes bytes) {
   const Transfer& transfer = *sending.transfer;
   for (;;) {
     const std::size_t size_max = chunk_size();
     const std::size_t size = transfer.is_pushed ? bytes.size() : std::min(bytes.size(), size_max);
     {
-      // On a thin link threads take turns with each chunk. On others that would cost wake-ups, so only what is short
-      // gets a turn.
+      // On a thin link threads take turns with each chunk. On other links that would cost wake-ups, so only short sends
+      // get a turn.
       std::optional<ChunkTurns::Turn> turn;
       if (size_max < kBulkChunkMax || short_turns_ > 0) turn.emplace(turns_);
       const MutexLock lock(write_mutex_);
@@ -78,8 +78,8 @@ bool BulkSender::send_piece(Sending& sending, Bytes bytes) {
   }
 }
 
-// The bytes may stand for more of the transfer: `size`. Keeps what the transport has borrowed once all is sent, or the
-// transport has ended.
+// `size`: how much of the transfer the bytes stand for, which may be more than they are. Once all is sent, or the
+// transport has ended, notes what the transport has borrowed.
 bool BulkSender::send_chunk(Sending& sending, Bytes bytes, std::int32_t status, std::uint64_t size) {
   Transfer& transfer = *sending.transfer;
   const auto use = sending.borrows && !bytes.empty() ? BulkTransport::Use::kBorrowed : BulkTransport::Use::kCopied;
@@ -106,7 +106,7 @@ std::size_t BulkSender::chunk_size() const {
   return transport_ != nullptr ? transport_->chunk_size() : kBulkChunkMax;
 }
 
-// Sends queued transfers that may pass this one now, of which `sent` bytes have left since others could.
+// Sends queued transfers that may pass this one now. `sent`: bytes of this one that have left since others last could.
 void BulkSender::let_pass(Sending& sending, std::uint64_t sent) {
   sending.rule.sent(sent);
   const std::uint64_t left = sending.transfer->size - sending.transfer->moved;

@@ -68,7 +68,7 @@ class BulkSender {
     std::uint64_t end = 0;  // of what has been sent, counted like Borrowed::end
   };
 
-  // Has the sending side of the transport for something short, next after the chunk that is being sent.
+  // Holds the sending side of the transport for something short, next after the chunk that is being sent.
   class REMOTECL_TSA(scoped_lockable) ShortTurn {
    public:
     explicit ShortTurn(BulkSender& sender) ACQUIRE(sender.write_mutex_) : sender_(sender), turn_(announced(sender)) {
@@ -112,7 +112,7 @@ class BulkSender {
   ChannelSession& session_;
   std::atomic<std::uint64_t> transfers_{0};
   ChunkTurns turns_;                 // for write_mutex_
-  std::atomic<int> short_turns_{0};  // that threads have or wait for
+  std::atomic<int> short_turns_{0};  // turns that threads have or wait for
   Mutex write_mutex_;                // serializes the sending side of the transport
   mutable Mutex borrowed_mutex_;
   BulkTransport* transport_ = nullptr;  // changed with write_mutex_ and borrowed_mutex_

@@ -169,7 +169,7 @@ InboxReader::Standing InboxReader::stand_by(Time now, std::vector<pollfd>& polle
       next = std::min(next, pauses_until_);
       return Standing::kPauses;
     }
-    reading_ = true;  // what to wait for changes while somebody reads
+    reading_ = true;  // the descriptors to poll change while somebody reads
   }
   polled.push_back({connection_.wait_handle(), POLLIN, 0});
   for (const auto& channel : connection_.channels().all()) {
@@ -193,7 +193,7 @@ void InboxReader::read_now() {
   if (waiters_ > 0) changed_.notify_all();
 }
 
-// Ending takes time, in which other sessions are read.
+// Ends on a thread of its own, because that takes time in which this thread has other sessions to read.
 void InboxReader::begin_end() {
   std::thread end;
   try {

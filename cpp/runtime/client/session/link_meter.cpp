@@ -12,7 +12,7 @@ void LinkMeter::end(Way way, std::uint64_t bytes, Clock::time_point now) {
   const MutexLock lock(mutex_);
   Period& period = periods_[index(way)];
   period.bytes += bytes;
-  period.has_failed = period.has_failed || bytes == 0;  // how many have arrived, nobody knows
+  period.has_failed = period.has_failed || bytes == 0;  // nobody knows how many bytes have arrived
   if (--period.under_way != 0 && period.bytes < kBytesMax) return;
   const std::chrono::duration<double> time = now - period.since;
   if (!period.has_failed && time.count() > 0) {

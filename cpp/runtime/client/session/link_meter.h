@@ -17,7 +17,7 @@ class LinkMeter {
   using Clock = std::chrono::steady_clock;
   enum class Way : std::uint8_t { kUp, kDown };  // to the server, from it
 
-  // Of smaller transfers the time says more about latency and buffers than about the link.
+  // The time of a smaller transfer says more about latency and buffers than about the link.
   static constexpr std::uint64_t kBytesMin = 4u << 20;
 
   // Bytes begin to move.
@@ -28,9 +28,9 @@ class LinkMeter {
   double bytes_per_s(Way way) const { return rates_[index(way)].load(std::memory_order_relaxed); }
 
  private:
-  // A measurement that took longer than this is sure: how late a message is read hardly counts.
+  // A measurement that took longer than this is reliable, because it hardly matters how late a message is read.
   static constexpr std::chrono::duration<double> kSure{0.2};
-  // After so many bytes there is a measurement even if the link is never idle.
+  // After this many bytes a measurement is made even if the link is never idle.
   static constexpr std::uint64_t kBytesMax = 64u << 20;
 
   // While something is under way.

@@ -9,7 +9,8 @@
 namespace remotecl {
 
 // How fast bytes come to one server from the others, measured by the large transfers between them that this process
-// orders anyway. Only those count that may begin at once, because nobody tells when another one does. Any thread.
+// orders anyway. Only transfers that may begin at once count, because nothing reports when another one begins. Any
+// thread.
 class PeerMeters {
  public:
   // A transfer from `sender` was ordered; and has ended, or failed if `bytes` is 0.
@@ -25,7 +26,7 @@ class PeerMeters {
   }
 
  private:
-  // It stays where it is.
+  // The reference stays valid.
   LinkMeter& from(PeerId sender) EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     return meters_[sender];

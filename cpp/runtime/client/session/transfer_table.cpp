@@ -13,8 +13,8 @@ namespace {
 
 std::uint64_t span(const Transfer& transfer) { return transfer.rows ? transfer.rows->span() : transfer.size.load(); }
 
-// Copies what the transfer would read from `left`. Returns false if it still reads there: its bytes are being sent
-// already, or there is no memory for the copy.
+// If the transfer would read from `left`, makes it read from a copy. Returns false if it still reads there, because its
+// bytes are being sent already or there is no memory for the copy.
 bool detach(Transfer& transfer, Bytes left) {
   const MutexLock lock(transfer.mutex);
   const std::uint64_t size = span(transfer);
@@ -118,7 +118,7 @@ TransferRef TransferTable::find(TransferId id, bool sends) {
   return find_locked(id, sends);
 }
 
-// Holds the lock meanwhile, so that no transfer begins that has ended.
+// Begins the measurement under the lock, so that none begins for a transfer that has ended.
 TransferRef TransferTable::find_moving(TransferId id, bool sends) {
   const MutexLock lock(mutex_);
   TransferRef transfer = find_locked(id, sends);

@@ -33,7 +33,7 @@ class Divisible {
       return divisible.pieces_.size() > 1 ? std::optional(std::move(divisible)) : std::nullopt;
     }
     CommandQueue* const queues[] = {&queue};
-    // Rows before columns: their slices are in one piece each.
+    // Rows before columns, because a slice of rows is contiguous.
     for (cl_uint dimension = range.dimensions; dimension-- > 0;) {
       if (range.global[dimension] < parts.size()) continue;
       ProvenSlices proven = prove_slices(kernel, queues, range, dimension);

@@ -19,7 +19,7 @@ class ProofTable {
     return table;
   }
 
-  // `options`: with which the kernel's program, which has a source, was built.
+  // `options`: of the build of the kernel's program, which has a source.
   std::shared_ptr<const proof::Proof> of(const Kernel& kernel, const std::string& options) EXCLUDES(mutex_) {
     const Key key{kernel.program().id(), options, kernel.info().name};
     {
@@ -33,7 +33,7 @@ class ProofTable {
   }
 
  private:
-  // Those of programs that have gone are among them.
+  // Includes proofs for programs that no longer exist.
   static constexpr std::size_t kProofsMax = 256;
   using Key = std::tuple<ObjectId, std::string, std::string>;
 

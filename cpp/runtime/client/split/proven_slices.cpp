@@ -21,7 +21,7 @@ std::vector<const Device*> devices_of(std::span<CommandQueue* const> queues, con
   return devices;
 }
 
-// Of a scalar argument; nullopt if an int64_t does not hold it.
+// The value of a scalar argument; nullopt if an int64_t does not hold it.
 std::optional<std::int64_t> number(const std::vector<std::byte>& value, const proof::ScalarArgument& argument) {
   std::uint64_t bits = 0;
   std::memcpy(&bits, value.data(), std::min(value.size(), sizeof bits));
@@ -54,7 +54,7 @@ std::string read_arguments(const Kernel& kernel, const std::vector<Kernel::Argum
   return {};
 }
 
-// Why two arguments may not be of the same memory; empty if none are, or neither is written.
+// Names two arguments that share memory of which one is written; empty if there are none.
 std::string overlap(const std::vector<Kernel::Argument>& arguments, const std::vector<proof::Part>& parts) {
   for (const proof::Part& written : parts) {
     const MemoryObject* const memory = arguments[written.argument].memory.get();

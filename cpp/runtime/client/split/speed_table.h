@@ -11,9 +11,8 @@
 
 namespace remotecl {
 
-// How a kernel was divided last: how many items each device did in a second, how long its shortest piece took, and
-// which part of the range it had beside these others. A kernel is any text that stands for its code and the dimension.
-// Any thread.
+// How a kernel was divided last: each device's items per second, the time of its shortest piece, and its part of the
+// range beside these others. `kernel`: any text that stands for its code and the dimension. Any thread.
 class SpeedTable {
  public:
   using Devices = std::vector<const Device*>;
@@ -45,7 +44,7 @@ class SpeedTable {
   };
 
   mutable Mutex mutex_;
-  // A sub-device that has gone leaves its number behind: a wrong guess for the next one at its address.
+  // A destroyed sub-device leaves its entry behind, which is a wrong guess for the next one at its address.
   std::map<std::pair<std::string, const Device*>, Known> known_ GUARDED_BY(mutex_);
   std::map<std::pair<std::string, Devices>, std::vector<double>> shares_ GUARDED_BY(mutex_);
 };

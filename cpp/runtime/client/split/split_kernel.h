@@ -27,13 +27,13 @@ class SplitKernel {
   // CL_INVALID_VALUE: items without bytes, or with neighbours although the kernel may write the buffer.
   // CL_INVALID_OPERATION: the kernel may write memory for which there is no slice.
   static cl_int check_slices(Kernel& kernel, std::span<const Slice> slices);
-  // The part of it for which no arguments need be set: CL_INVALID_ARG_INDEX, or CL_INVALID_VALUE for items without
-  // bytes.
+  // The part of check_slices() that needs no arguments to be set: CL_INVALID_ARG_INDEX, or CL_INVALID_VALUE for items
+  // without bytes.
   static cl_int check_form(const Kernel& kernel, std::span<const Slice> slices);
 
   // Returns when all pieces have been enqueued, and in the first queue a marker that ends with them. `event`, if not
-  // null, receives an event that ends with the last one. If a piece fails, no further ones are enqueued, and returns
-  // its error when those that have been have ended, so that later commands come after them here, too.
+  // null, receives an event that ends with the last one. If a piece fails, enqueues no further ones, and returns the
+  // error when the enqueued ones have ended, so that later commands come after them here, too.
   cl_int run(Event** event);
 
  private:

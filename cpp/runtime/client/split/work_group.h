@@ -10,7 +10,7 @@ namespace remotecl {
 
 // How many items a work-group may have: at all, and in each dimension.
 struct GroupLimits {
-  // To what this device can do, too.
+  // Lowers them to what this device can do.
   void lower(Kernel& kernel, const Device& device) {
     const auto at_most = [](std::uint64_t& limit, std::uint64_t other) {
       if (other != 0) limit = std::min(limit, other);

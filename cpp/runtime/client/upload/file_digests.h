@@ -11,16 +11,16 @@
 
 namespace remotecl {
 
-// The digests of a file's parts, which outlive the process: another one need not read the file to name them. One
-// thread.
+// The digests of a file's parts. They outlive the process, so that another one can name the parts without reading the
+// file. One thread.
 class FileDigests {
  public:
-  // Empty if the memory does not show a file, or no digests can be kept.
+  // Empty if the memory is not a mapped file, or no digests can be kept.
   static std::optional<FileDigests> of(const std::byte* memory, std::uint64_t size);
 
   // The digest of a part of the memory; empty if it is not known.
   std::optional<Digest> find(Bytes part) const;
-  // Comes before the first digest is computed that add() gets. Waits until the file is on the disk.
+  // Call it before computing the first digest for add(). Waits until the file is on the disk.
   void prepare();
   void add(Bytes part, const Digest& digest);
   // Keeps what was added, unless the file has changed meanwhile. May fail silently.

@@ -16,15 +16,16 @@ namespace remotecl {
 namespace {
 
 constexpr std::int64_t kSecond_ns = 1'000'000'000;
-// By then the kernel has written the file to the disk, as a rule, so that is_written_back() need not wait for that.
+// By this age the kernel has usually written the file to the disk, so that is_written_back() need not wait for that.
 constexpr std::int64_t kWrittenBefore_ns = 60 * kSecond_ns;
 // The kernel's clock has coarse ticks.
 constexpr std::int64_t kChangedBefore_ns = 2 * kSecond_ns;
 
 std::int64_t in_ns(const timespec& time) { return std::int64_t{time.tv_sec} * kSecond_ns + time.tv_nsec; }
 
-// Only these write changed pages back and then note the time. On others, such as those in memory or on a network, a
-// change may go unnoticed. On an overlay the path leads to a changed copy, and the memory goes on showing the original.
+// Whether the file system writes changed pages back and then notes the time. On others, such as those in memory or on a
+// network, a change may go unnoticed. On an overlay the path leads to a changed copy, and the memory goes on showing
+// the original.
 bool notes_changes(const std::string& path) {
   struct statfs system {};
   if (::statfs(path.c_str(), &system) != 0) return false;
@@ -55,7 +56,7 @@ struct Mapping {
   std::string path;
 };
 
-// The read-only mapping that has all of the memory.
+// The read-only mapping that covers all of the memory.
 std::optional<Mapping> find_mapping(std::uint64_t begin, std::uint64_t end) {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
@@ -82,7 +83,8 @@ std::optional<MappedFile> MappedFile::of(Bytes memory) {
   MappedFile file;
   file.path = mapping->path;
   file.offset = mapping->offset + (begin - mapping->begin);
-  // The path may name another file by now. (The numbers of devices differ where file systems lie above others.)
+  // The path may name another file by now. (Device numbers are not compared, because they differ on stacked file
+  // systems.)
   if (!take_state(file) || file.inode != mapping->inode || !notes_changes(file.path)) return std::nullopt;
   if (file.offset > file.size || memory.size() > file.size - file.offset) return std::nullopt;
   timespec now{};

@@ -8,7 +8,7 @@
 
 namespace remotecl {
 
-// A file that memory shows, in one of its states. A value.
+// A file that is mapped into memory, in one of its states. A value.
 struct MappedFile {
   std::uint64_t device = 0, inode = 0, size = 0;
   std::int64_t written_ns = 0, changed_ns = 0;
@@ -21,9 +21,9 @@ struct MappedFile {
 
   // Whether the file is still in this state.
   bool is_unchanged() const;
-  // Waits until the file is on the disk. Then whoever writes into a shared mapping of it changes its times: before,
-  // they change only with the first write after the kernel has written the page back. Returns false if that fails, or
-  // if the file is no longer in this state.
+  // Waits until the file is on the disk. After that, a write into a shared mapping of it changes its times; before,
+  // only the first write after the kernel has written the page back does. Returns false if that fails, or if the file
+  // is no longer in this state.
   bool is_written_back() const;
 };
 

@@ -6,7 +6,8 @@
 
 namespace remotecl {
 
-// What earlier uploads to one server say about offering: asking whether the server has the bytes already. Any thread.
+// Decides by earlier uploads to one server whether to offer: to ask first whether the server has the bytes already. Any
+// thread.
 class UploadLink {
  public:
   using Clock = std::chrono::steady_clock;
@@ -23,8 +24,8 @@ class UploadLink {
   bool is_worthwhile() const;
   // Nothing was measured yet, so offers should be small.
   bool is_unknown() const { return bytes_per_s_.load(std::memory_order_relaxed) == 0; }
-  // Whether other servers should be asked for what this one has not. They are linked for that, so it must be known that
-  // it pays.
+  // Whether other servers should be asked for what this one lacks. They are linked for that, so it must be known to
+  // pay.
   bool should_borrow() const { return policy_ == Policy::kAlways || (!is_unknown() && is_worthwhile()); }
   std::uint64_t bytes_per_s() const { return static_cast<std::uint64_t>(bytes_per_s_.load(std::memory_order_relaxed)); }
 
@@ -34,17 +35,17 @@ class UploadLink {
   void answered(std::uint64_t found, std::uint64_t missing, bool keeps);
 
  private:
-  // Hashing takes the sending thread a part of the time that sending takes: at most a quarter of it.
+  // Hashing may take the sending thread at most a quarter of the time that sending takes.
   static constexpr double kSlower = 4;
-  // After so many bytes of which nothing was found, one transfer in kRetryEvery is offered, unless hashing costs at
-  // most a sixteenth of the time: only what was offered is there for the next process.
+  // After this many bytes of which nothing was found, only one transfer in kRetryEvery is offered. If hashing costs at
+  // most a sixteenth of the time, all are, because only what was offered is there for the next process.
   static constexpr std::uint64_t kHopeless = 1u << 30;
   static constexpr double kMuchSlower = 16;
   static constexpr std::uint32_t kRetryEvery = 64;
 
   bool is_fast() const { return is_above(kSlower); }
   bool is_hopeless() const;
-  // The link is faster than this part of hashing.
+  // Whether the link is faster than hashing divided by `part`.
   bool is_above(double part) const;
 
   const Policy policy_;

@@ -31,7 +31,7 @@ UploadOffer::Step UploadOffer::next() {
   const MutexLock lock(mutex_);
   const std::uint64_t offered = std::max(chunks_.size() * kUploadChunk, at_);
   const std::uint64_t chunks = link_.is_unknown() && !has_found_ ? kFirstChunks : kChunks;
-  // Offers that the server has answered count until their bytes are sent: it keeps files open for them.
+  // Offers that the server has answered count until their bytes are sent, because the server keeps files open for them.
   const bool has_room = unanswered_ < kUnansweredMax && offered - at_ <= chunks * kUploadChunk;
   if (offered < size_ && has_room && link_.is_worthwhile()) {
     const std::uint64_t size = std::min(chunks * kUploadChunk, size_ - offered);

@@ -13,8 +13,9 @@
 
 namespace remotecl {
 
-// How a write goes whose chunks the server may have already: some chunks ahead of the bytes, their digests are offered,
-// and those that the server has not found are sent. One thread at a time sends; another one delivers the answers.
+// The steps of a write whose chunks the server may have already: their digests are offered some chunks ahead of the
+// bytes, and the chunks that the server has not found are sent. One thread at a time sends; another one delivers the
+// answers.
 class UploadOffer {
  public:
   enum class Action {
@@ -36,7 +37,7 @@ class UploadOffer {
   Step next() EXCLUDES(mutex_);
   // Adds the digest of the chunk at `offset` to `digests`. The memory must be there meanwhile.
   void add_digest(std::uint64_t offset, std::vector<std::byte>& digests);
-  // So many bytes of the connection have arrived; no more are on the way if it `pauses`.
+  // The connection's bytes before `position` have arrived. `pauses`: no more are on the way.
   void arrived(std::uint64_t position, bool pauses);
   // All is sent: keeps the digests for other processes, if they belong to a file.
   void finish();

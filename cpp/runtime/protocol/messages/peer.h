@@ -176,7 +176,7 @@ struct PeerChunk {
 
 // ---- between peers: connections of kernels
 
-// Connects a kernel to the name that a kernel of the peer has bound. Of `pipe`, which the sender chooses, the peer may
+// Connects a kernel to the name that a kernel of the peer has bound. The sender chooses `pipe`, on which the peer may
 // send `window` bytes.
 struct ConnectName {
   REMOTECL_MESSAGE(ConnectName);

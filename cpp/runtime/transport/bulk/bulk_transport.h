@@ -74,8 +74,8 @@ class BulkTransport : public BulkInput {
   // completed() has reached the position after them, or until reclaim(). Returns false if the transport has
   // ended.
   virtual bool send(const BulkHeader& header, const BulkSource& bytes, Use use) = 0;
-  // The size of the chunks of a large transfer: on a thin link what leaves soon, because other transfers wait for it.
-  // Any thread.
+  // The size of the chunks of a large transfer. On a thin link it is what leaves soon, because other transfers wait for
+  // it. Any thread.
   virtual std::size_t chunk_size() const { return kBulkChunkMax; }
   // Whether chunks of others may come between those of a transfer at no cost.
   virtual bool may_alternate() const { return true; }
@@ -129,7 +129,7 @@ class BulkTransport : public BulkInput {
   virtual void shutdown() = 0;
   // After the end: returns true if the other machine has been silent for a while.
   virtual bool vanished() const = 0;
-  // After the end, for the receiving thread: what the other side has sent that it must not; empty: nothing.
+  // After the end, for the receiving thread: how the other side has broken the protocol; empty: it has not.
   virtual const std::string& violation() const {
     static const std::string kNone;
     return kNone;

@@ -56,7 +56,7 @@ void ChunkPacker::take_sample(const BulkSource& source) {
   const std::size_t size = std::min(source.bytes.size(), BlockCompressor::kSample);
   constexpr std::size_t kParts = 4;
   stable_.resize(size);
-  // Parts of what is large, because it may begin unlike the rest.
+  // Samples parts of large bytes, because their beginning may be unlike the rest.
   for (std::size_t part = 0, each = size / kParts; part < kParts; ++part) {
     const std::size_t from = part * (source.bytes.size() - each) / (kParts - 1);
     if (!copy_out(source.part(from, each), MutableBytes(stable_).subspan(part * each, each))) return;

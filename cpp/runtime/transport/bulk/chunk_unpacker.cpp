@@ -18,7 +18,7 @@ bool ChunkUnpacker::begin(BulkHeader& header) {
   return true;
 }
 
-// Until all of the compressed chunk is there.
+// Receives the rest of the compressed chunk. Returns 1 once all of it is there.
 std::ptrdiff_t ChunkUnpacker::receive(Connection& connection, Wait wait) {
   while (received_ < kPackedSizeSize + packed_size_ || received_ < kPackedSizeSize) {
     const MutableBytes to = received_ < kPackedSizeSize
@@ -40,7 +40,7 @@ std::ptrdiff_t ChunkUnpacker::receive(Connection& connection, Wait wait) {
   return 1;
 }
 
-// Straight to where they belong if all of them fit there.
+// Decompresses the chunk, straight into `to` if all of it fits there.
 std::ptrdiff_t ChunkUnpacker::open(MutableBytes to) {
   const bool fits = to.size() >= size_;
   if (!fits) bytes_.resize(std::max<std::size_t>(bytes_.size(), size_));

@@ -13,22 +13,22 @@ namespace remotecl {
 
 // Receives compressed chunks from a connection. One thread, except for the counters.
 //
-// The chunk's last byte stays in the connection until all bytes are delivered, so that its wait handle tells when there
-// is something to do.
+// The chunk's last byte stays in the connection until all bytes are delivered, so that the connection's wait handle
+// shows when there is something to do.
 class ChunkUnpacker {
  public:
   enum class Wait { kNot, kForBytes };
 
-  // Begins with a chunk if its header says that it is compressed, and makes the header that of its bytes. Returns false
-  // if that cannot be.
+  // If the header says that its chunk is compressed, begins with the chunk, and changes the header to that of an
+  // ordinary one. Returns false if the header is invalid.
   bool begin(BulkHeader& header);
   // The chunk that has begun is not complete.
   bool is_reading() const { return size_ != 0; }
-  // Some bytes of the chunk, at most so many as it has left: how many, -1 if they have not arrived (only where it does
-  // not wait), 0 at the end of the connection or if they are not what they must be.
+  // Reads some bytes of the chunk, at most as many as it has left. Returns their number, -1 if they have not arrived
+  // (only if it does not wait), 0 at the end of the connection or if they are invalid.
   std::ptrdiff_t read(Connection& connection, MutableBytes to, Wait wait);
-  // Takes what is left in the connection of a chunk that was delivered; call it before the next header. Returns as
-  // read(), and 1 where there is nothing to take.
+  // Takes what a delivered chunk has left in the connection; call it before the next header. Returns what read() does,
+  // and 1 if there is nothing to take.
   std::ptrdiff_t finish(Connection& connection, Wait wait);
 
   const std::string& violation() const { return violation_; }

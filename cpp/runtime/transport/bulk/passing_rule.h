@@ -10,13 +10,14 @@ namespace remotecl {
 // Decides which waiting bulk transfers may pass a larger one between two of its chunks. Pure; one for each larger one.
 class PassingRule {
  public:
-  // What passes fits into small pieces of staging memory, and what waits meanwhile waits no longer than for this.
+  // The largest transfer that may pass. It fits into small pieces of staging memory, and what waits meanwhile waits no
+  // longer than for this.
   static constexpr std::uint64_t kSizeMax = kStagingSlots * kStagingSmallPiece;
-  // It is far smaller than what is left of the larger one.
+  // What passes is so many times smaller than what is left of the larger one.
   static constexpr std::uint64_t kFarSmaller = 8;
 
-  // A chunk of the larger one has been sent: as many bytes may pass. Those that exceed it wait for further chunks, so
-  // the larger one has at least half of the link.
+  // A chunk of the larger one has been sent, so as many bytes may pass. Bytes beyond that count against the next
+  // chunks, so the larger one has at least half of the link.
   void sent(std::uint64_t size) { credit_ = std::min<std::int64_t>(credit_, 0) + static_cast<std::int64_t>(size); }
   // `left`: of the larger one.
   bool may_pass(std::uint64_t size, std::uint64_t left) const {

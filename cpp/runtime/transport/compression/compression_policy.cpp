@@ -5,7 +5,7 @@
 namespace remotecl {
 namespace {
 
-// The shortest time that can be measured, of a piece that takes none.
+// Stands for times that are too short to measure.
 constexpr double kShortest = 1e-7;
 // The part of the newest value in an average over a few.
 constexpr double kNewest = 0.5;
@@ -44,7 +44,7 @@ CompressionPolicy::Step CompressionPolicy::next(std::size_t size) {
 
 void CompressionPolicy::learn(std::size_t before, std::size_t after, double seconds) {
   const double speed = static_cast<double>(before) / std::max(seconds, kShortest);
-  // Bytes that do not become smaller are passed over faster than others are compressed.
+  // The compressor passes over incompressible bytes faster than it compresses others, so only the others count.
   if (after < before) speed_ += kNewest * (speed - speed_);
 }
 

@@ -40,15 +40,15 @@ class CompressionPolicy {
 
   // Faster links are never worth compressing for: a core compresses less.
   static constexpr double kFastLink = 400e6;
-  // Of what compressing and sending takes without compression; more is not worth it.
+  // Compressing and sending must take less than this part of sending alone to be worth it.
   static constexpr double kWorth = 0.97;
   // How much is measured at a time.
   static constexpr std::size_t kMeasured = 256u << 10;
   // The bytes sent as they are for a measurement: more, because some have not arrived when the next piece is sent.
   static constexpr std::size_t kMeasurement = 2 * kMeasured;
-  // While little is left of the bytes, nothing tells that the link is faster than it was, or than it seemed. So a piece
-  // goes as it is from time to time: after this many times the time that it takes. The measurement begins with it,
-  // because small pieces before it were on their way for as long as a round trip, not as long as the link needs.
+  // While pieces become small, nothing tells that the link is faster than it was, or than it seemed. So kMeasurement
+  // bytes go as they are after so many times the time that they take. The measurement begins with them, because small
+  // pieces before them were on their way for as long as a round trip, not as long as the link needs.
   static constexpr double kMeasureEvery = 50;
   // How much is sent as it is after a piece that did not become smaller, and at most after several.
   static constexpr std::size_t kPauseMin = 1u << 20, kPauseMax = 8u << 20;
@@ -64,7 +64,7 @@ class CompressionPolicy {
   double speed_ = 300e6;  // of the compressor
   double written_s_ = 0;  // of the present measurement
   std::size_t written_ = 0;
-  // The newest measurements. The fastest counts: a process that does not get a processor looks like a slow link.
+  // The newest measurements. The fastest counts, because a process that does not get a processor sees a slow link.
   std::array<double, 3> rates_{};
   std::size_t rate_count_ = 0;
   struct Report {

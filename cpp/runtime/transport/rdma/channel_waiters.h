@@ -36,7 +36,7 @@ class ChannelWaiters {
   Readable sleep(Mutex& mutex, std::chrono::milliseconds time) REQUIRES(mutex);
   // Another thread sleeps on the descriptors: waits until that one has seen something, or until then.
   void wait(Mutex& mutex, Time until) REQUIRES(mutex);
-  // A thread must look again. Those that wait without a sleeper also sleep themselves then.
+  // Makes waiting threads look again. If none of them sleeps on the descriptors then, one begins to.
   void wake_all() { changed_.notify_all(); }
   // Something has happened that the sleeping thread has not seen.
   void wake_sleeper();
@@ -48,8 +48,8 @@ class ChannelWaiters {
   bool begin_polling();
   bool is_polled() const { return is_polled_; }
   void set_polled(bool is_polled) { is_polled_ = is_polled; }
-  // Twice in a row, nothing has happened since begin_polling(). Once is no reason to look further: those who poll wait
-  // for other descriptors, too.
+  // Whether nothing has happened since begin_polling(), twice in a row. Once is no reason to look further, because
+  // threads that poll wait for other descriptors, too.
   bool is_poll_unexplained() const { return polled_at_ == events_ && polls_in_vain_ != 0; }
 
  private:

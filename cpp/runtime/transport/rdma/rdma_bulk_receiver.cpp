@@ -30,7 +30,7 @@ void watch(int handles, int handle, RdmaSlot& slot) {
   epoll_event event{};
   event.events = EPOLLIN;
   slot.note_system_call();
-  // A descriptor with the number of a former one may be another one.
+  // A descriptor with the number of a former one may be a new one, which has to be added.
   if (::epoll_ctl(handles, EPOLL_CTL_MOD, handle, &event) != 0) {
     ::epoll_ctl(handles, EPOLL_CTL_ADD, handle, &event);
   }
@@ -108,8 +108,8 @@ std::ptrdiff_t RdmaBulkReceiver::try_next_header(BulkHeader& header) {
   return static_cast<std::ptrdiff_t>(kBulkHeaderSize);
 }
 
-// Chunks that have been received whole are dropped. The present one goes on behind this header, and the channel is
-// given up.
+// Drops a repeated chunk that has been received whole. The present chunk continues behind this header, and the channel
+// is given up.
 bool RdmaBulkReceiver::accept_resent(const BulkHeader& header) {
   const std::uint32_t missed = (chunk_number(header.status) - next_number_) & kChunkNumberMask;
   if (header.size == 0 || header.size > kBulkChunkMax) return false;
@@ -166,9 +166,9 @@ std::ptrdiff_t RdmaBulkReceiver::try_take_from_channel(const BulkDestination& to
   return -1;
 }
 
-// Reads the stream for what happens to the present chunk. Behind other headers than that chunk's repetition come bytes
-// that are read later. Such a header says that the chunk is delivered, which it may have been since the channel was
-// looked at last; so it is held back, and the channel is looked at again.
+// Reads the stream for what happens to the present chunk. A header that is neither of a chunk in a channel nor of this
+// chunk's repetition has its own bytes behind it, which are read later. It shows that the present chunk is delivered,
+// perhaps since the last look at the channel; so the header is held back, and the channel is looked at again.
 std::ptrdiff_t RdmaBulkReceiver::try_read_ahead() {
   if (to_drop_ != 0) return try_drop();
   if (held_) return in_use_.channel == nullptr ? fail() : -1;
@@ -184,7 +184,8 @@ std::ptrdiff_t RdmaBulkReceiver::try_read_ahead() {
   return count;
 }
 
-// Null if this side does not have it yet, or no longer: then the bytes come by the stream, or the channel will come.
+// Null if this side does not have the channel yet, or no longer: then the channel will come, or the bytes come by the
+// stream.
 RdmaChannel* RdmaBulkReceiver::channel_of_chunk() {
   const std::uint32_t number = chunk_number(chunk_.status);
   if (in_use_.channel == nullptr || in_use_.number != number) {

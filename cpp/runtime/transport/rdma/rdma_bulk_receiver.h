@@ -62,7 +62,7 @@ class RdmaBulkReceiver {
   bool is_idle_ = false;      // the last attempt has found nothing
   WaitPolicy spin_;
   const int handles_;  // epoll: the stream, the channel, the slot
-  // By it, besides the slot: the descriptors of the channel and of the stream.
+  // The descriptors of the channel and of the stream that handles_ watches, besides the slot's.
   mutable std::array<int, 2> watched_{-1, -1};
   mutable std::uint32_t watched_number_ = 0;  // of that channel
   Wakeup ready_;                              // always readable

@@ -7,10 +7,10 @@
 
 namespace remotecl {
 
-// Bulk data of which the sender's device writes the bytes to their destination, while there is a channel. The
-// stream beside it carries all headers, and the bytes too while there is none: before the first channel, and
-// after the loss of one. Bytes that a lost channel may not have delivered are sent again over the stream, and
-// the receiver takes what it still needs.
+// Bulk data whose bytes the sender's device writes to their destination while there is a channel. The stream beside it
+// carries all headers, and the bytes too while there is none: before the first channel, and after the loss of one.
+// Bytes that a lost channel may not have delivered are sent again over the stream, and the receiver takes what it still
+// needs.
 class RdmaBulkTransport final : public BulkTransport {
  public:
   // `maker`: makes the slot's channels, and is kept as long as this lives; null: others do.
@@ -55,7 +55,7 @@ class RdmaBulkTransport final : public BulkTransport {
   void shutdown() override;
   bool vanished() const override { return stream_->vanished(); }
   std::size_t streams() const override { return stream_->streams(); }
-  // Each piece has a destination and a completion of its own, so the fewest pieces.
+  // The largest size, because each piece has a destination and a completion of its own.
   std::size_t staging_piece() const override { return kBulkChunkMax; }
 
  private:

@@ -239,8 +239,8 @@ void RdmaChannel::wake_others() {
   set_ready();
 }
 
-// For the thread that polls the handle, and does not at the moment: it needs no wake-up for what it sees here. Returns
-// whether it goes on polling if that is nothing.
+// Drains for the thread that polls the handle. That thread is awake, so it needs no wake-up for what it sees here.
+// Returns whether the handle was polled.
 bool RdmaChannel::drain_awake() {
   const bool is_polled = waiters_.is_polled();
   waiters_.set_polled(false);
@@ -258,8 +258,8 @@ void RdmaChannel::probe() {
   post_message(MessageKind::kCredit, {});
 }
 
-// Returns false if something has happened meanwhile. Where completions do not explain why polls have ended, the
-// connection manager is asked, and an event is looked for.
+// Returns false if something has happened meanwhile. If completions do not explain why polls have ended, asks the
+// connection manager and looks for an event.
 bool RdmaChannel::prepare_to_poll() {
   const std::uint64_t seen = waiters_.events();
   const bool is_unexplained = waiters_.is_poll_unexplained();

@@ -62,7 +62,7 @@ class RdmaChannel {
   // ConnectionError.
   std::unique_ptr<RegisteredMemory> register_memory(MutableBytes memory) const;
   const CmId& id() const { return *domain_->id(); }
-  // Keeps what counts kOwnBytes as long as the channel locks them. Once, before anyone else knows the channel.
+  // Keeps what accounts for kOwnBytes as long as the channel locks them. Once, before anyone else knows the channel.
   void keep(std::shared_ptr<const void> held) { held_ = std::move(held); }
 
   // ---- The stream of bytes.
@@ -109,8 +109,8 @@ class RdmaChannel {
   // expected bytes, where the peer may write until they are received, discarded or withdrawn.
   std::ptrdiff_t try_receive(const RdmaDestination& to) EXCLUDES(mutex_);
   std::ptrdiff_t try_discard(std::size_t size) EXCLUDES(mutex_);
-  // After the end: whether bytes have arrived that nobody has received, of whatever transfer, or the device has not yet
-  // given back all buffers, so that they may have.
+  // After the end: whether bytes of any transfer have arrived that nobody has received, or may have, because the device
+  // has not yet given back all buffers.
   bool has_something_to_receive() EXCLUDES(mutex_);
   // Returns true if bytes have arrived, or the end has.
   bool has_arrived() EXCLUDES(mutex_);
@@ -214,7 +214,7 @@ class RdmaChannel {
   bool post_message(rdma::MessageKind kind, Bytes payload) REQUIRES(mutex_);
   bool has_room() const REQUIRES(mutex_) { return pair_.has_room(QueuePair::kKeptForControl); }
   bool may_post() const REQUIRES(mutex_) { return has_room() && credits_.may_send(); }
-  // What lets a thread write that may not do so now: room, or credits and a grant, which the peer sends.
+  // The completions that let a blocked writer go on: those that make room, or the peer's credits and grants.
   Completions what_makes_room() const REQUIRES(mutex_) {
     return has_room() ? Completions::kArrivals : Completions::kAll;
   }
@@ -243,7 +243,7 @@ class RdmaChannel {
   bool is_closing() const REQUIRES(mutex_) {
     return receiving_.closing != nullptr && receiving_.closing->is_closing(pair_);
   }
-  // What lets bytes be received that cannot be now.
+  // The completions that let a blocked reader go on.
   Completions what_brings_bytes() const REQUIRES(mutex_) {
     return is_closing() ? Completions::kAll : Completions::kArrivals;
   }

@@ -208,8 +208,8 @@ bool RdmaChannel::receive(const RdmaDestination& to) {
   return true;
 }
 
-// After the end. The sender goes by the completions of its device, and repeats nothing that has one. So whatever has
-// arrived is waited for; what this device has not yet completed is among the buffers that it gives back.
+// Waits, after the end, for whatever has arrived, because the sender does not repeat what its device has completed.
+// What this device has not yet completed is among the buffers that it gives back.
 bool RdmaChannel::has_received_all() {
   if (std::exchange(receiving_.is_flushed, true)) return true;
   await_flush(0, 0);

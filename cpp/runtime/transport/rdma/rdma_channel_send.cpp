@@ -180,7 +180,7 @@ void RdmaChannel::reclaim(std::uint64_t position) {
   }
 }
 
-// Waits, after the end, until the device has completed what was sent before the position, and all but so many of the
+// Waits, after the end, until the device has completed what was sent before `position`, and all but `receives` of the
 // buffers to receive into. It no longer reads the memory of what is completed.
 void RdmaChannel::await_flush(std::uint64_t position, unsigned receives) {
   const auto deadline = std::chrono::steady_clock::now() + kFlushTimeMax;

@@ -18,7 +18,7 @@ Hello::Hello(Bytes bytes) : size_(sizeof(Preamble) + bytes.size()) {
 
 rdma_conn_param Hello::parameters() const {
   constexpr std::uint8_t kForever = 7;  // a peer that has no buffer yet is waited for
-  constexpr std::uint8_t kRetries = 6;  // not 7, with which Soft-RoCE never stops to send again
+  constexpr std::uint8_t kRetries = 6;  // not 7, with which Soft-RoCE never stops sending again
   rdma_conn_param parameters{};
   parameters.private_data = data_.data();
   parameters.private_data_len = static_cast<std::uint8_t>(size_);

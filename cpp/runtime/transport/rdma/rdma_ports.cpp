@@ -37,7 +37,7 @@ void add_ports(const RdmaLibrary& library, ibv_device* device, std::vector<RdmaP
   }
 }
 
-// Whether a connection to it needs no interface beside it, and can come from another machine.
+// Whether another machine can connect to the address, without naming an interface.
 bool is_reachable(const ifaddrs& entry) {
   if (entry.ifa_addr == nullptr || (entry.ifa_flags & IFF_UP) == 0 || (entry.ifa_flags & IFF_LOOPBACK) != 0)
     return false;

@@ -16,8 +16,8 @@ struct RdmaPort {
 // Returns true if this machine has an RDMA device: a look at the kernel's list, before any library is loaded.
 bool has_rdma_device();
 
-// For a process that may not ask the system for this machine's addresses later: those of now are the ones that ports
-// can have. Call it before there are other threads.
+// Remembers this machine's present addresses as those that ports can have, for a process that may not ask the system
+// later. Call it before there are other threads.
 void remember_local_addresses();
 
 // The active ports of all InfiniBand and RoCE devices. Throws RdmaUnavailable, which names what is missing, if there is

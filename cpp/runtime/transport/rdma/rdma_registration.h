@@ -31,7 +31,7 @@ class RdmaRegistration final : public MemoryRegistration {
     return registered_.get();
   }
 
-  // That of a seam's source or destination; null without one.
+  // The registration of a bulk source or destination with this channel; null if it has none.
   static const RegisteredMemory* of(const MemoryRegistration* registration,
                                     const std::shared_ptr<RdmaChannel>& channel) {
     return registration == nullptr ? nullptr : static_cast<const RdmaRegistration*>(registration)->with(channel);

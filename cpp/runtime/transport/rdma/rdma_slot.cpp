@@ -76,7 +76,7 @@ void RdmaSlot::give_up(std::uint32_t number) {
   useless = forget(number + 1);
 }
 
-// After a loss, that stays the state: the attempts that follow repeat it.
+// After a loss the state stays kLost, because failed attempts only repeat the loss.
 void RdmaSlot::fail(const std::string& reason) {
   const MutexLock lock(mutex_);
   if (past_.losses != 0 || entry_.channel != nullptr || is_over_ || is_refused_) return;
@@ -96,7 +96,7 @@ std::shared_ptr<const void> RdmaSlot::hold(std::uint64_t bytes) {
   return held;
 }
 
-// For good: the peer would otherwise make one channel after the other.
+// Refuses for good, because the peer would otherwise make one channel after the other.
 void RdmaSlot::refuse() {
   Entries useless;
   RdmaState now;
@@ -121,8 +121,8 @@ void RdmaSlot::end() {
 
 RdmaSlot::Seen RdmaSlot::await_loss(std::chrono::milliseconds time) {
   const auto until = std::chrono::steady_clock::now() + time;
-  // The accepting side cannot connect, and may not be able to say that it has lost a channel. So this one looks after a
-  // channel that nobody uses.
+  // The accepting side cannot connect, and may not be able to say that it has lost a channel. So the connecting side
+  // looks after a channel that nobody uses.
   if (const std::shared_ptr<RdmaChannel> channel = get().channel) {
     if (!channel->look_after()) drop(channel);
   }
@@ -170,8 +170,8 @@ void RdmaSlot::note_loss() {
   ++past_.losses;
 }
 
-// Does not wait: ending a channel only tells its device. Destroying it may, so the caller does that later with those
-// that are of no more use.
+// Does not wait, because ending a channel only tells its device. Destroying a channel may wait, so the caller does that
+// later with the returned ones, which are of no more use.
 RdmaSlot::Entries RdmaSlot::leave_channel() {
   lost_.notify_all();
   if (entry_.channel == nullptr) return {};

@@ -30,7 +30,7 @@ class RdmaSlot {
   // Counts bytes of memory that is locked for the stream, as long as the result lives. Null if they would be too many.
   using Hold = std::function<std::shared_ptr<const void>(std::uint64_t bytes)>;
 
-  // `hold`: empty: nothing bounds them.
+  // `hold`: empty if nothing bounds that memory.
   explicit RdmaSlot(Report report = {}, Hold hold = {}) : report_(std::move(report)), hold_(std::move(hold)) {}
 
   Entry get() const EXCLUDES(mutex_);
@@ -38,15 +38,16 @@ class RdmaSlot {
   bool put(std::shared_ptr<RdmaChannel> channel, std::uint32_t number) EXCLUDES(mutex_);
   // Ends the channel, unless it has been replaced already. What has arrived can still be received.
   void drop(const std::shared_ptr<RdmaChannel>& channel) EXCLUDES(mutex_);
-  // For the receiving side, which may learn of a channel when that has ended, and still finds there what the peer knows
-  // to be delivered: the channel with this number. Null if there is none yet, and after give_up(). Numbers never fall.
+  // The channel with this number, for the receiving side, which may learn of a channel after that has ended, and still
+  // finds there what the peer knows to be delivered. Null if there is none yet, and after give_up(). Numbers never
+  // fall.
   std::shared_ptr<RdmaChannel> find(std::uint32_t number) EXCLUDES(mutex_);
   // Ends the channel, and forgets it.
   void give_up(std::uint32_t number) EXCLUDES(mutex_);
   // A channel could not be made.
   void fail(const std::string& reason) EXCLUDES(mutex_);
-  // Call it before such memory is locked. After it has returned null, which ends the channel, there will be no more
-  // channels.
+  // Call it before memory is locked for the stream. After it has returned null, which ends the channel, there will be
+  // no more channels.
   std::shared_ptr<const void> hold(std::uint64_t bytes) EXCLUDES(mutex_);
   // There will be no more channels.
   void end() EXCLUDES(mutex_);
@@ -62,7 +63,7 @@ class RdmaSlot {
   // Readable from put() until seen().
   int handle() const { return changed_.handle(); }
   void seen() { changed_.clear(); }
-  // A system call that whoever uses the channel makes for the sake of bytes that go there.
+  // Counts a system call that a user of the channel makes for the sake of bytes that go there.
   void note_system_call() { calls_beside_.fetch_add(1, std::memory_order_relaxed); }
   // With what all channels have moved.
   RdmaState state() const EXCLUDES(mutex_);

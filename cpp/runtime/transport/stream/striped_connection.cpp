@@ -49,7 +49,7 @@ void StripedConnection::shutdown() {
   for (const auto& carrier : carriers_) carrier->shutdown();
 }
 
-// Each for its part of the time, because they work side by side.
+// Each carrier's time counts in part, because they work side by side.
 Connection::Delivered StripedConnection::delivered() const {
   Delivered sum;
   for (const auto& carrier : carriers_) {

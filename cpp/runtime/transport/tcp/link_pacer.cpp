@@ -16,7 +16,7 @@ std::optional<double> LinkPacer::update(const Sample& sample) {
     limit_ = kDrained * link_;
     risen_ = drained_at_ = sample.now;
   } else if (is_draining_ && sample.now > drained_by_ && queue < kStays * drained_from_) {
-    give_time(sample, queue);  // several streams share it, and have not begun together
+    give_time(sample, queue);  // several streams share the queue, and have not begun to drain it together
   } else if (is_draining_ && sample.now > drained_by_) {
     is_draining_ = false;
     limit_.reset();
@@ -53,7 +53,7 @@ bool LinkPacer::is_burst_of_others(const Sample& sample) const {
   return limit_ && sample.now - short_at_ <= kSudden && sample.now - drained_at_ > kAgain;
 }
 
-// With a queue, what is delivered is what the link can. After a burst of others the limit is what it was.
+// While there is a queue, the delivered rate is that of the link. After a burst of others the limit is what it was.
 void LinkPacer::drain(const Sample& sample, Duration queue) {
   const double delivered = estimate();
   if (delivered < kSlowLink || (!limit_ && delivered > kFastLink)) return;

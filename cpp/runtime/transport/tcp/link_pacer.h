@@ -27,30 +27,31 @@ class LinkPacer {
   std::optional<double> update(const Sample& sample);
   std::optional<double> limit() const { return limit_; }
 
-  // Faster links empty the queues that there are soon enough, and are never limited.
+  // Faster links empty their queues soon enough, and are never limited.
   static constexpr double kFastLink = 62.5e6;
   // On slower ones a packet takes so long that there is always a queue.
   static constexpr double kSlowLink = 0.25e6;
   // The time that bytes spend in the queue: what is too long, and what is short.
   static constexpr Duration kLong{10'000}, kShort{4000};
-  // Of what the link delivers, while the queue is too long and after it.
+  // The part of what the link delivers that is sent while the queue is too long, and after that.
   static constexpr double kDraining = 0.6, kDrained = 0.97;
-  // With a limit the link delivers about as much; single measurements are far off.
+  // With a limit the link delivers about as much. A measurement below this part of the limit counts as this part,
+  // because single measurements are far off.
   static constexpr double kLimitOff = 0.85;
-  // With a limit, own bytes exceed the link by little. A queue that becomes too long in this time is a burst of others,
-  // unless the last one is only gone for so long: then the link has become thinner.
+  // With a limit, own bytes exceed the link by little. So a queue that becomes too long within kSudden is a burst of
+  // others, unless the last queue was drained less than kAgain ago: then the link has become thinner.
   static constexpr Duration kSudden{60'000}, kAgain{150'000};
-  // So long little may be delivered because of it.
+  // For how long such a burst may keep what is delivered low.
   static constexpr Duration kBurstTime{100'000};
-  // How much the limit rises at a time; more with each time that it has found no queue for a while.
+  // The factor by which the limit rises each time. It grows while no queue is found for a while.
   static constexpr double kRise = 1.004, kRiseMax = 1.25;
   static constexpr Duration kRiseEvery{20'000};
   static constexpr int kRisesUntilFaster = 50;
   // The bytes that leave at once; their own time on the link is no queue.
   static constexpr double kBurst = 6000;
-  // A queue of which this much is left at the end of its time belongs to others.
+  // A queue of which at least this part is left at the end of its time belongs to others.
   static constexpr double kStays = 0.7;
-  // For how long a queue is drained beyond the time that this should take, and others' queues are left alone.
+  // How much longer than expected a queue is drained, and how long others' queues are left alone.
   static constexpr Duration kPatience{500'000}, kLeftAlone{5'000'000};
 
  private:

@@ -72,8 +72,8 @@ std::ptrdiff_t StreamConnection::try_receive(MutableBytes to, int flags) {
   }
 }
 
-// With a limited rate in bursts, each with an end of record: the system merges what follows each other, up to 64 KiB,
-// and sends that at once where round trips are short, whatever the rate.
+// With a limited rate, sends in bursts that each end a record. Otherwise the system would merge what is sent in a row,
+// up to 64 KiB, and send it at once where round trips are short, whatever the rate.
 std::ptrdiff_t StreamConnection::send_some(const iovec* parts, int count) {
   std::array<iovec, kPartsMax> burst;
   msghdr message{};

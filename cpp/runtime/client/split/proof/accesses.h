@@ -14,14 +14,14 @@ namespace remotecl::proof {
 using FactId = std::uint32_t;
 using DutyId = std::uint32_t;
 
-// What must be so for a value to be what its polynomial says: that no conversion and no arithmetic of C has cut it.
+// The condition under which a value is what its polynomial says: no conversion and no arithmetic of C has truncated it.
 struct Duty {
   Polynomial value;
   Interval fits;
   std::vector<FactId> facts;  // that hold there
 };
 
-// What a condition says of a symbol: it is at most `bound`, or at least.
+// What a condition says of a symbol: it is at most `bound` (`is_upper`), or at least.
 struct Fact {
   Symbol symbol;
   bool is_upper;

@@ -15,7 +15,7 @@ bool is_comparison(const std::string& operation) {
          operation == "!=";
 }
 
-// Of two numbers that are not negative; nullopt where C leaves it open, or it is not followed.
+// The result for two numbers that are not negative; nullopt if C leaves it open, or the operation is not followed.
 std::optional<std::int64_t> folded(const std::string& operation, std::int64_t left, std::int64_t right) {
   if (left < 0 || right < 0) return std::nullopt;
   if (operation == "/" && right != 0) return left / right;
@@ -60,7 +60,8 @@ Value Arithmetic::literal(const std::string& text) const {
   value.number = Polynomial::number(number);
   value.type.is_signed = !is_unsigned;
   value.type.bytes = suffix.size() > (is_unsigned ? 1u : 0u) || number > value.type.values().high ? 8 : 4;
-  // What does not fit an int may be unsigned, but then it is small enough for either.
+  // A hexadecimal literal that does not fit an int may be unsigned, so it is not followed. A smaller one fits either
+  // type.
   return is_hexadecimal && value.type.bytes == 8 && suffix.empty() ? unknown() : value;
 }
 

@@ -7,8 +7,8 @@
 
 namespace remotecl::proof {
 
-// Arithmetic on what is known of numbers. Adds to `accesses` what must be so for its results (Duty), and what
-// comparisons say (Fact).
+// Arithmetic on what is known of numbers. Adds the conditions of its results (Duty) and what comparisons say (Fact) to
+// `accesses`.
 class Arithmetic {
  public:
   explicit Arithmetic(Accesses& accesses) : accesses_(accesses) {}

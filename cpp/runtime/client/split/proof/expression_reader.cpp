@@ -11,7 +11,7 @@
 namespace remotecl::proof {
 namespace {
 
-// From those that bind least.
+// Levels of precedence, from the operators that bind least.
 constexpr int kLevels = 10;
 bool is_at_level(const std::string& operation, int level) {
   static constexpr std::array<std::array<std::string_view, 4>, kLevels> kOperations{{{"||"},

@@ -18,7 +18,7 @@ struct KernelText {
 // Throws NotProven if there is not exactly one definition of the kernel.
 KernelText find_kernel(std::span<const Token> tokens, const std::string& name);
 
-// One behind the bracket that closes the one at `open`.
+// The position behind the bracket that closes the one at `open`.
 std::size_t behind_brackets(std::span<const Token> tokens, std::size_t open);
 
 }  // namespace remotecl::proof

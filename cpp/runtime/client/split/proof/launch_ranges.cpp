@@ -17,7 +17,7 @@ bool LaunchRanges::hold(const std::vector<DutyId>& duties) {
   return std::ranges::all_of(duties, [this](DutyId duty) { return holds(duty); });
 }
 
-// The facts of a duty are older than it is, and so are their duties.
+// The recursion ends, because a duty's facts are older than the duty, and so are the duties of those facts.
 bool LaunchRanges::holds(DutyId id) {
   if (duties_[id]) return *duties_[id];
   const Duty& duty = accesses_.duties[id];

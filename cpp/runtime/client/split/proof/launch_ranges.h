@@ -13,9 +13,9 @@ class LaunchRanges {
  public:
   LaunchRanges(const Accesses& accesses, const Launch& launch);
 
-  // Whether all of these are so.
+  // Whether all of these hold in the launch.
   bool hold(const std::vector<DutyId>& duties);
-  // Of each symbol where these facts hold.
+  // The interval of each symbol where these facts hold.
   std::vector<Interval> symbols(const std::vector<FactId>& facts);
   // Whether nothing happens there, because a symbol of the facts or of the value has no value.
   bool is_unreachable(const std::vector<Interval>& symbols, const std::vector<FactId>& facts, const Polynomial& value);

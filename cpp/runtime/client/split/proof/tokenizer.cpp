@@ -138,7 +138,8 @@ class Scanner {
   bool token_began_line_ = false;
 };
 
-// Joins lines that end with a backslash. As many line ends follow the joined line, so that the numbers stay.
+// Joins lines that end with a backslash. As many empty lines follow the joined line, so that line numbers stay the
+// same.
 std::string join_lines(const std::string& source) {
   std::string joined;
   std::size_t owed = 0;
@@ -183,7 +184,8 @@ class Macros {
   }
 
  private:
-  // What is left out or put in by a macro does not change which brackets belong together.
+  // Requires balanced brackets, so that no macro can change which brackets belong together, whether it is left out or
+  // put in.
   static void require_nested(const Token& name, const std::vector<Token>& body) {
     std::string open;
     for (const Token& token : body) {
@@ -256,7 +258,7 @@ void directive(Scanner& scanner, Macros& macros, const Token& hash) {
     is_function = scanner.is_next('(');
   }
   while (!scanner.line_ends_before_next()) rest.push_back(scanner.next());
-  // Others may change macros.
+  // Other pragmas may change macros.
   if (name.is("pragma") && !rest.empty() && (rest[0].is("OPENCL") || rest[0].is("unroll"))) return;
   if (!name.is("define") || defined.kind != Token::Kind::kName) {
     throw NotProven({{}, "#" + name.text, hash.line}, "this directive is not followed");
@@ -264,7 +266,7 @@ void directive(Scanner& scanner, Macros& macros, const Token& hash) {
   macros.define(defined, std::move(rest), is_function);
 }
 
-// One spelling for each word.
+// Gives each keyword one spelling, without underscores.
 Token usual(Token token) {
   static constexpr std::array<std::string_view, 7> kWords{"__kernel",  "__global",   "__constant", "__local",
                                                           "__private", "__restrict", "__const"};

@@ -1,9 +1,9 @@
-/* How remotecl's scheduler asks a policy of the user, in a shared library, for the device of a task.
+/* How remotecl's scheduler asks a user's policy, in a shared library, for the device of a task.
  *
  * The library exports remotecl_policy_get(), which returns a table of functions. Structs begin with their size and only
  * grow at their end: look at a field only if the struct reaches it, and step through candidates by their size. The
- * functions are called one at a time, by any thread, while a command is being enqueued: they must be quick, must not
- * block, throw or call OpenCL. */
+ * functions are called one at a time, by any thread, while a command is being enqueued: they must be quick, and must
+ * not block, throw or call OpenCL. */
 #ifndef REMOTECL_POLICY_H
 #define REMOTECL_POLICY_H
 
@@ -63,16 +63,16 @@ typedef struct remotecl_policy {
   size_t size;      /* of this struct */
   uint32_t version; /* REMOTECL_POLICY_VERSION */
   const char* name;
-  /* What the other functions get as `self`; NULL with `create` NULL. `options` is the user's text, or "". Returns 0, or
-   * another number if the options are wrong. */
+  /* Sets the `self` of the other functions, which is NULL if `create` is NULL. `options` is the user's text, or "".
+   * Returns 0, or another number if the options are wrong. */
   int (*create)(const char* options, void** self);
   void (*destroy)(void* self); /* may be NULL */
-  /* The index of the candidate to take, or REMOTECL_POLICY_NOBODY: then the task goes where it ends first. */
+  /* Returns the index of the candidate to take. With REMOTECL_POLICY_NOBODY, the task goes where it ends first. */
   uint32_t (*choose)(void* self, const remotecl_policy_task* task, const remotecl_policy_candidate* candidates);
   void (*finished)(void* self, const remotecl_policy_result* result); /* may be NULL */
 } remotecl_policy;
 
-/* The library exports this one. What it returns must stay valid. */
+/* The library exports this function. What it returns must stay valid. */
 __attribute__((visibility("default"))) const remotecl_policy* remotecl_policy_get(void);
 
 #ifdef __cplusplus
