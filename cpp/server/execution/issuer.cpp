@@ -66,9 +66,8 @@ void Issuer::keep_order(Queue& queue) {
   Native<cl_event> marker;
   cl_event* const out = queue.wants_events() ? marker.out() : nullptr;
   if (clEnqueueMarkerWithWaitList(queue.native(), count, native_waits_.data(), out) != CL_SUCCESS) return;
-  queue.count_native_command();
+  queue.count_native_command(marker);
   touch(queue);
-  if (marker) accepted(queue, nullptr, std::move(marker));
 }
 
 void Issuer::fail(Queue& queue, Event* event, std::int32_t status, TransferId transfer) {

@@ -256,7 +256,7 @@ void Issuer::run(Queue& queue, Event* event, EventId hold, Command& command) {
     if (issue.first) event->first = std::move(issue.first);
     if (error == CL_SUCCESS) {
       if (issue.enqueued) {
-        queue.count_native_command();
+        queue.count_native_command(issue.native);
         touch(queue);
         queue.uncounted += commands_of(command) * DriverBacklog::kCommandSize;
         if (queue.uncounted >= DriverBacklog::kCountedTogether) [[unlikely]]
@@ -266,7 +266,7 @@ void Issuer::run(Queue& queue, Event* event, EventId hold, Command& command) {
       }
       if (issue.goes_on) return;
       if (issue.ended && event != nullptr) finish(*event);
-      if (issue.native) accepted(queue, event, std::move(issue.native));
+      if (issue.native && event != nullptr) events_.publish(*event, std::move(issue.native));
     }
   }
   if (error != CL_SUCCESS) {

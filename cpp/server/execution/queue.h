@@ -33,8 +33,13 @@ class Queue final : public RefCounted {
 
   DeviceTurn& turn() const { return *turn_; }
 
-  // Counts native commands, so that an empty queue is known without asking the driver.
-  void count_native_command() { progress_->issue(); }
+  // Counts a native command, so that an empty queue is known without asking the driver, and notes its event in the same
+  // step: when the event that mark() returns ends, all counted commands are taken to have ended. `event` may be null if
+  // the queue does not want events, or if a hold keeps later commands back until the command has ended.
+  void count_native_command(const Native<cl_event>& event) {
+    progress_->issue();
+    note(event);
+  }
   std::uint64_t native_commands() const { return progress_->issued(); }
   bool native_idle() const { return progress_->ended() == progress_->issued(); }
   // The same, but if necessary and possible also asks the driver about the newest command.
@@ -44,9 +49,9 @@ class Queue final : public RefCounted {
 
   // Returns true if every native command must get an event for note().
   bool wants_events() const { return wants_events_; }
-  // `event` belongs to the newest native command.
+  // `event` belongs to the newest native command; null changes nothing.
   void note(const Native<cl_event>& event) {
-    if (wants_events_) newest_ = event.copy();
+    if (wants_events_ && event) newest_ = event.copy();
   }
   // Returns an event that ends when all native commands so far have ended.
   cl_int mark(Native<cl_event>& marker);

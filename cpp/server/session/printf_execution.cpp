@@ -78,7 +78,7 @@ void await_all(const CompletionNotifier& completions, cl_command_queue queue) {
 
 void PrintfExecution::start(Issue& issue, std::function<cl_int(Issue&)> command) {
   issue.enqueued = false;
-  issue.queue.count_native_command();
+  issue.queue.count_native_command({});
   worker_.post([this, queue = Ref<Queue>(&issue.queue), event = Ref<Event>(issue.event), hold = issue.hold,
                 waits = std::make_shared<NativeEvents>(issue.waits), command = std::move(command)] {
     try {

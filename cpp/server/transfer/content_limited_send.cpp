@@ -82,7 +82,7 @@ class LimitedSend final : public RefCounted {
     const cl_int error = rest.issue(issue);
     if (error == CL_SUCCESS) {
       if (issue.enqueued) {
-        queue_->count_native_command();
+        queue_->count_native_command(issue.native);
         command_.transfers->issuer().touch(*queue_);
       }
       return;

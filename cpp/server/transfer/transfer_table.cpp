@@ -22,7 +22,7 @@ void TransferTable::end(Transfer& transfer) {
     if (transfer.event() != nullptr) issuer_.finish(*transfer.event());
   } else {
     const Ref<Queue> queue = transfer.take_queue();
-    queue->count_native_command();
+    queue->count_native_command(native);
     issuer_.touch(*queue);
     if (Event* event = transfer.event(); event != nullptr && event->trace.number != 0 && transfer.first()) {
       event->first = transfer.first().copy();

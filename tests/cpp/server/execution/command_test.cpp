@@ -1,3 +1,4 @@
+#include "server/execution/driver_backlog.h"
 #include "server/fixture.h"
 
 namespace remotecl::testing {
@@ -194,6 +195,33 @@ TEST_F(CommandTest, DisconnectWithWorkInFlightDisturbsNobody) {
   }
   EXPECT_LT(slowest, std::chrono::milliseconds(200));
   EXPECT_TRUE(eventually([&] { return server_.sessions() == 2; })) << "this fixture's session and the bystander's";
+}
+
+TEST_F(CommandTest, AWriteKeepsItsPlaceWhenItIsTheOneWithWhichTheBacklogIsCounted) {
+  const ObjectId spin = client_.make_kernel(program_, "spin"), other = client_.make_queue();
+  const EventId soon = client_.id(), late = client_.id(), earlier = client_.id();
+  const auto spin_for = [&](int rounds, EventId event) {
+    const KernelArgument arguments[] = {memory_argument(0, client_.make_buffer(64)), value_argument(1, rounds)};
+    client_.enqueue(other, spin, 1, arguments, event);
+  };
+  spin_for(100'000'000, soon);
+  spin_for(500'000'000, late);
+  const ObjectId written = client_.make_buffer(2 * kInlineDataMax);
+  const auto write = [&](char value, EventId event, std::span<const EventId> waits, std::uint64_t offset = 0) {
+    client_.write<char>(queue_, written, std::vector<char>(kInlineDataMax, value), event, waits, offset);
+  };
+  constexpr int kCounted = server::DriverBacklog::kCountedTogether / kInlineDataMax + 1;
+  write(1, 0, std::span(&soon, 1));
+  for (int i = 2; i < kCounted; ++i) write(static_cast<char>(i), i == kCounted - 1 ? earlier : 0, {});
+  write(kCounted, 0, std::span(&late, 1));
+  client_.send(ObserveEvent{earlier});
+  EXPECT_EQ(client_.event_status(earlier), CL_COMPLETE);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // so that the server has looked at all that has ended
+  write(kCounted + 1, 0, {}, kInlineDataMax / 2);
+  client_.finish(queue_);
+  const auto content = client_.read<char>(queue_, written, kInlineDataMax);
+  EXPECT_EQ(content.front(), kCounted) << "its bytes were replaced before the driver had read them";
+  EXPECT_EQ(content.back(), kCounted + 1) << "the next write overtook it";
 }
 
 TEST_F(CommandTest, ManyUnreadRepliesDoNotEndTheSession) {
