@@ -27,6 +27,12 @@ cp -al "$pyopencl" "$site/pyopencl"
 cp -al "$(dirname "$pyopencl")/pocl_binary_distribution" "$site/"  # what PoCL's driver in there needs beside it
 rm -f "$site"/pyopencl/.libs/*remotecl*
 cmake --install "$build" --component python --prefix "$site" >/dev/null
+mkdir "$site/bin"  # the commands, which pip would make
+for command in remotecl:_cli.main remotecl-server:_daemon.launcher; do
+  printf '#!%s\nfrom remotecl.%s import main\nraise SystemExit(main())\n' "$(realpath -s "$PYTHON")" "${command#*:}" \
+    > "$site/bin/${command%:*}"
+  chmod +x "$site/bin/${command%:*}"
+done
 
 # A small quarantine: tests that look at a daemon's memory would see nothing else grow.
 # What was sent is looked at after the call, when its receiver may have said that it is there, and its owner taken it back:
@@ -58,7 +64,7 @@ export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
 options=$PWD/$build/lib/libsanitizer_options.so
 gcc -shared -fPIC -O1 -o "$options" tests/sanitizers/default_options.c
 export LD_PRELOAD="$options $(g++ -print-file-name=$runtime) $(g++ -print-file-name=libstdc++.so.6)"
-export PYTHONPATH=$site
+export PYTHONPATH=$site PATH=$PATH:$site/bin
 # The address sanitizer stands between a loader and dlopen(), so that drivers which a loader finds through its own RPATH
 # (those beside PyOpenCL) have to be found in another way.
 export LD_LIBRARY_PATH=$site/pyopencl/.libs
