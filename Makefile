@@ -17,6 +17,8 @@ CXX_FILES := $(shell find cpp tests python/src -name '*.h' -o -name '*.cpp')
 # The wheel and the tests are built in two folders from the same sources with the same flags: the second one
 # comes from ccache, if ccache is told not to look at the folder's name.
 export CCACHE_NOHASHDIR := 1
+# The same name of the compiler for both, because ccache tells c++ and g++ apart.
+export CXX
 
 .PHONY: help setup build package wheel docs demo test bench performance training augmented-reality instructions faults soak many-servers namespaces rdma rdma-short rdma-faults camera asan tsan browser frameworks fuzz check-all format lint clean distclean
 
