@@ -18,12 +18,8 @@ LimitsTable limits_of(std::optional<std::uint64_t> sessions, std::optional<std::
   return limits;
 }
 
-struct Waiting : ServerTest {
-  using ServerTest::eventually;
-};
-
 bool is_empty(const server::Server& server) {
-  return Waiting::eventually([&] { return server.sessions() == 0; });
+  return ServerTest::eventually([&] { return server.sessions() == 0; });
 }
 
 TEST(EndingTest, WithAProcessOfItsOwnASessionEndsWhateverItsKernelsDo) {
@@ -51,7 +47,7 @@ TEST(EndingTest, WithoutOneWhatGoesOnIsToldToWhoAsks) {
     EXPECT_EQ(seen.sessions[0].session, work.client.welcome().session);
     EXPECT_EQ(seen.sessions[0].user, "default");
   }
-  EXPECT_TRUE(Waiting::eventually([&] {
+  EXPECT_TRUE(ServerTest::eventually([&] {
     const KnownStatus seen = monitor.ask();
     return seen.sessions.size() == 1 && seen.sessions[0].over_ms > 0;
   }));

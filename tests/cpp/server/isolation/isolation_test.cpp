@@ -46,10 +46,6 @@ struct Work {
   ObjectId program = 0, queue = 0, buffer = 0;
 };
 
-struct Waiting : ServerTest {
-  using ServerTest::eventually;
-};
-
 // In the environment of those processes that are started while it lives.
 class Changed {
  public:
@@ -76,7 +72,7 @@ class IsolationTest : public ::testing::Test {
   }
   Address address() const { return server_.address(); }
   bool has(std::size_t sessions) {
-    return Waiting::eventually([&] { return server_.sessions() == sessions; });
+    return ServerTest::eventually([&] { return server_.sessions() == sessions; });
   }
   // Of this process's children, that nobody has waited for.
   static bool has_zombie() {
@@ -243,7 +239,7 @@ TEST(IsolationExclusiveTest, WhatOthersSeeNobodyHasAlone) {
   auto other = begin(common);
   EXPECT_THROW(begin(alone), ConnectionError);
   other.reset();
-  EXPECT_TRUE(Waiting::eventually([&] { return server.sessions() == 0; }));
+  EXPECT_TRUE(ServerTest::eventually([&] { return server.sessions() == 0; }));
   const auto exclusive = begin(alone);
   EXPECT_THROW(begin(common), ConnectionError) << "there is no device for others";
 }

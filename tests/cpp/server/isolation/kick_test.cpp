@@ -13,11 +13,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct Waiting : ServerTest {
-  using ServerTest::eventually;
-  using ServerTest::expect_session_error;
-};
-
 // Why a client that comes back for its session may not go on with it.
 std::string words_for_who_returns(const Address& address, const Welcome& welcome) {
   const auto connection = tcp::connect(address, 5s);
@@ -69,7 +64,7 @@ TEST_P(KickTest, ASessionInTheMidstOfAKernelEnds) {
   const SessionKicked answer = WireMonitor(server_.address()).kick(work.client.welcome().session);
   EXPECT_EQ(answer.result, GetParam() ? KickResult::kEnded : KickResult::kEnding);
   EXPECT_NE(work.client.wait<SessionError>()->text.find("remotecl kick"), std::string::npos);
-  EXPECT_TRUE(Waiting::eventually([&] { return server_.sessions() == 0; }));
+  EXPECT_TRUE(ServerTest::eventually([&] { return server_.sessions() == 0; }));
 }
 
 TEST_P(KickTest, AProcessThatIsStoppedIsKilled) {
@@ -86,7 +81,7 @@ TEST_P(KickTest, AProcessThatIsStoppedIsKilled) {
 TEST_P(KickTest, OnlyMonitorsAskForIt) {
   WireClient client(server_.address());
   client.send(KickSession{1, client.welcome().session});
-  Waiting::expect_session_error(client, "only a monitor");
+  ServerTest::expect_session_error(client, "only a monitor");
   WireMonitor monitor(server_.address());
   EXPECT_EQ(monitor.kick(4711).result, KickResult::kUnknown);
 }

@@ -71,10 +71,6 @@ class Watching {
 bool is_zero(const LoadOfDevice& load) { return load.queued_us == 0 && load.weight_thousandths == 0; }
 bool is_some(const LoadOfDevice& load) { return load.queued_us != 0 && load.weight_thousandths != 0; }
 
-struct Waiting : ServerTest {
-  using ServerTest::eventually;
-};
-
 // In the daemon's process, or in processes of the sessions.
 class LoadWatchTest : public ::testing::TestWithParam<bool> {
  protected:
@@ -198,7 +194,7 @@ void leave_answers(WireClient& client, const Address& server) {
     const KnownStatus seen = monitor.ask();
     return std::ranges::any_of(seen.sessions, [](const auto& each) { return each.traffic.messages_sent > kReads; });
   };
-  ASSERT_TRUE(Waiting::eventually(is_answered));
+  ASSERT_TRUE(ServerTest::eventually(is_answered));
 }
 
 TEST_P(LoadWatchTest, AClientThatDoesNotReadIsToldOnlyTheNewest) {

@@ -5,10 +5,6 @@
 namespace remotecl::testing {
 namespace {
 
-struct Waiting : ServerTest {
-  using ServerTest::eventually;
-};
-
 // A session that launches a kernel.
 class Launches {
  public:
@@ -79,7 +75,7 @@ TEST_P(PlacedKernelsTest, AreCountedByDeviceUserAndSession) {
     EXPECT_EQ(seen.user, 6u);
     EXPECT_EQ(seen.sessions, (std::vector<std::uint64_t>{2, 4}));
   }
-  ASSERT_TRUE(Waiting::eventually([&] { return placed().sessions.size() == 1; }));
+  ASSERT_TRUE(ServerTest::eventually([&] { return placed().sessions.size() == 1; }));
   EXPECT_EQ(placed().device, 6u) << "also of sessions that have ended";
   EXPECT_EQ(placed().user, 6u);
   const std::string metrics = server_.metrics();
