@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build-lint"
 CLEAN = BUILD / "clean"  # the digests of what was clean, in one file for each room
 INCLUDE = re.compile(r'^\s*#\s*include "([^"]+)"', re.MULTILINE)
-OPTIONS = ["CMAKE_CXX_COMPILER=clang++", *(f"REMOTECL_{x}" for x in ("UNITY=1", "WERROR=1", "TESTS=0", "BENCH=0"))]
+OPTIONS = ["CMAKE_CXX_COMPILER=clang++", *(f"REMOTECL_{x}" for x in ("UNITY=1000", "WERROR=1", "TESTS=0", "BENCH=0"))]
 
 
 @dataclass

@@ -3,11 +3,11 @@
 
 #include "cases.h"
 #include "pattern.h"
+#include "units.h"
 
 namespace remotecl::bench {
 namespace {
 
-constexpr size_t kMiB = size_t{1024} * 1024;
 constexpr size_t kFanOutBytes = 256 * kMiB;
 constexpr size_t kFrameBytes = 16 * kMiB;
 constexpr size_t kFrameBuffers = 3;

@@ -9,7 +9,7 @@
 namespace remotecl::bench {
 namespace {
 
-constexpr const char* kSource = R"(
+constexpr const char* kFleetSource = R"(
 uint word(uint index, uint seed) { return (index ^ seed) * 2654435761u + seed; }
 
 kernel void increment(global int* counter) { ++*counter; }
@@ -111,7 +111,7 @@ Fleet::Fleet(cl_platform_id platform, std::vector<cl_device_id> places)
   for (cl_device_id device : places) queues_.push_back(make_queue(context_.get(), device, 0));
   // With the names come the qualifiers: drivers tell only so that `consume` leaves its data as it is, and that the
   // place which produced it therefore still has it.
-  program_ = build_program(context_.get(), devices, kSource, "-cl-kernel-arg-info");
+  program_ = build_program(context_.get(), devices, kFleetSource, "-cl-kernel-arg-info");
   increment_ = make_kernel(program_, "increment");
   produce_ = make_kernel(program_, "produce");
   produce_some_ = make_kernel(program_, "produce_some");

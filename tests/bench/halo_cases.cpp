@@ -4,12 +4,11 @@
 #include "cases.h"
 #include "host_copies.h"
 #include "pattern.h"
+#include "units.h"
 
 namespace remotecl::bench {
 namespace {
 
-constexpr size_t kKiB = 1024;
-constexpr size_t kMiB = 1024 * kKiB;
 constexpr size_t kSmallHalo = 64 * kKiB;
 
 struct HaloSize {

@@ -3,12 +3,11 @@
 
 #include "cases.h"
 #include "pattern.h"
+#include "units.h"
 
 namespace remotecl::bench {
 namespace {
 
-constexpr size_t kKiB = 1024;
-constexpr size_t kMiB = 1024 * kKiB;
 constexpr size_t kHops = 100;
 
 // cl_pocl_content_size, which the headers do not have.

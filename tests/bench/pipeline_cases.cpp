@@ -4,11 +4,11 @@
 namespace remotecl::bench {
 namespace {
 
-constexpr size_t kKernels = 10'000;
+constexpr size_t kEnqueued = 10'000;
 
 double run_unchained(const ClSide& side, cl_command_queue queue) {
   const Stopwatch watch;
-  for (size_t i = 0; i < kKernels; ++i) ClSide::enqueue(queue, side.no_op());
+  for (size_t i = 0; i < kEnqueued; ++i) ClSide::enqueue(queue, side.no_op());
   ClSide::finish(queue);
   return watch.seconds();
 }
@@ -17,7 +17,7 @@ double run_unchained(const ClSide& side, cl_command_queue queue) {
 double run_chained(const ClSide& side, cl_command_queue queue) {
   const Stopwatch watch;
   Event previous;
-  for (size_t i = 0; i < kKernels; ++i) {
+  for (size_t i = 0; i < kEnqueued; ++i) {
     cl_event wait = previous.get();
     cl_event next = nullptr;
     ClSide::enqueue(queue, side.no_op(), wait ? 1 : 0, wait ? &wait : nullptr, &next);
@@ -37,14 +37,14 @@ template <typename Run>
 Case pipelined(const Bench& bench, Run run) {
   Case result;
   result.unit = Unit::kKernelsPerSecond;
-  result.amount = static_cast<double>(kKernels);
+  result.amount = static_cast<double>(kEnqueued);
   result.ceiling = Ceiling::kNative;
   result.target = is_cpu(bench.remotecl) ? Target{0, 0.6, 0, "60 % of native"} : Target{0, 0.9, 0, "90 % of native"};
   result.plan = {.repetitions = bench.options.quick ? 3u : 15u, .block = 1, .warm_up = 1};
   result.runners = on_both(bench, [run](const ClSide& side) -> Runner {
     return {[&side, run] { return run(side); }, {}};
   });
-  result.runners.raw = {[&raw = bench.raw] { return raw.send_messages(kKernels); }, {}};
+  result.runners.raw = {[&raw = bench.raw] { return raw.send_messages(kEnqueued); }, {}};
   return result;
 }
 
@@ -75,7 +75,7 @@ template <typename Run>
 Case traced(const Bench& bench, Run run) {
   Case result;
   result.unit = Unit::kKernelsPerSecond;
-  result.amount = static_cast<double>(kKernels);
+  result.amount = static_cast<double>(kEnqueued);
   result.ceiling = Ceiling::kBase;
   result.plan = {.repetitions = bench.options.quick ? 3u : 61u, .block = 1, .warm_up = 2};
   const ClSide* side = &bench.remotecl;
@@ -106,7 +106,7 @@ std::optional<Case> traced_out_of_order(const Bench& bench) {
 std::optional<Case> automatic_in_order(const Bench& bench) {
   Case result;
   result.unit = Unit::kKernelsPerSecond;
-  result.amount = static_cast<double>(kKernels);
+  result.amount = static_cast<double>(kEnqueued);
   result.ceiling = Ceiling::kBase;
   result.target = {0, 0, 0, "80 % of the rate without it", 0.8};
   result.plan = {.repetitions = bench.options.quick ? 3u : 31u, .block = 1, .warm_up = 2};

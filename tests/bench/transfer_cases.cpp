@@ -3,12 +3,10 @@
 #include "cases.h"
 #include "pattern.h"
 #include "remotecl/remotecl.h"
+#include "units.h"
 
 namespace remotecl::bench {
 namespace {
-
-constexpr size_t kKiB = 1024;
-constexpr size_t kMiB = 1024 * kKiB;
 
 // The application's memory is shared by the sides of a case, the device's buffer is each side's own.
 struct HostMemory {

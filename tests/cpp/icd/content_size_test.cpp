@@ -7,14 +7,14 @@
 namespace remotecl::testing {
 namespace {
 
-constexpr std::size_t kCount = 1 << 18;  // ints, 1 MiB
+constexpr std::size_t kInts = 1 << 18;  // ints, 1 MiB
 constexpr int kOld = 7, kNew = 9;
 
 class ContentSizeTest : public RemoteTest {
  protected:
-  Owned<cl_mem> buffer_ = make_buffer(context_, kCount * sizeof(int));
+  Owned<cl_mem> buffer_ = make_buffer(context_, kInts * sizeof(int));
   Owned<cl_mem> size_ = make_buffer(context_, 4096);
-  Owned<cl_mem> raw_ = make_buffer(context_, kCount * sizeof(int));
+  Owned<cl_mem> raw_ = make_buffer(context_, kInts * sizeof(int));
 
   static void attach(cl_mem buffer, cl_mem size) {
     using Function = cl_int(CL_API_CALL*)(cl_mem, cl_mem);
@@ -24,7 +24,7 @@ class ContentSizeTest : public RemoteTest {
     check(set(buffer, size));
   }
   void fill(cl_command_queue queue, int value) {
-    check(clEnqueueFillBuffer(queue, buffer_, &value, sizeof value, 0, kCount * sizeof(int), 0, nullptr, nullptr));
+    check(clEnqueueFillBuffer(queue, buffer_, &value, sizeof value, 0, kInts * sizeof(int), 0, nullptr, nullptr));
     check(clFinish(queue));
   }
   void write_size(cl_command_queue queue, cl_ulong size) {
@@ -36,8 +36,8 @@ class ContentSizeTest : public RemoteTest {
   }
   // How many ints of the second server's memory are new, of a buffer that was old there; and that they are the first.
   std::size_t new_ones() {
-    check(clEnqueueCopyBuffer(other_, buffer_, raw_, 0, 0, kCount * sizeof(int), 0, nullptr, nullptr));
-    const std::vector<int> all = read<int>(other_, raw_, kCount);
+    check(clEnqueueCopyBuffer(other_, buffer_, raw_, 0, 0, kInts * sizeof(int), 0, nullptr, nullptr));
+    const std::vector<int> all = read<int>(other_, raw_, kInts);
     const std::size_t count = static_cast<std::size_t>(std::count(all.begin(), all.end(), kNew));
     for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(all[i], kNew) << i;
     return count;
@@ -100,7 +100,7 @@ TEST_F(ContentSizeTest, LargerThanTheBuffer) {
   make_new();
   write_size(queue_, ~cl_ulong{0});
   migrate(other_);
-  EXPECT_EQ(new_ones(), kCount);
+  EXPECT_EQ(new_ones(), kInts);
 }
 
 TEST_F(ContentSizeTest, Nothing) {
@@ -115,7 +115,7 @@ TEST_F(ContentSizeTest, NeverWritten) {
   attach(buffer_, size_);
   make_new();
   migrate(other_);
-  EXPECT_EQ(new_ones(), kCount);
+  EXPECT_EQ(new_ones(), kInts);
 }
 
 TEST_F(ContentSizeTest, ReleasedFirst) {
@@ -150,10 +150,10 @@ TEST_F(ContentSizeTest, KnownToThisProcess) {
 TEST_F(ContentSizeTest, LimitsReadsOfTheHost) {
   attach(buffer_, size_);
   fill(queue_, kNew);
-  for (const cl_ulong size : {cl_ulong{0}, cl_ulong{1000}, cl_ulong{400'000}, cl_ulong{kCount * sizeof(int)}}) {
+  for (const cl_ulong size : {cl_ulong{0}, cl_ulong{1000}, cl_ulong{400'000}, cl_ulong{kInts * sizeof(int)}}) {
     write_size(queue_, size);
-    std::vector<int> bytes(kCount, kOld);
-    check(clEnqueueReadBuffer(queue_, buffer_, CL_TRUE, 0, kCount * sizeof(int), bytes.data(), 0, nullptr, nullptr));
+    std::vector<int> bytes(kInts, kOld);
+    check(clEnqueueReadBuffer(queue_, buffer_, CL_TRUE, 0, kInts * sizeof(int), bytes.data(), 0, nullptr, nullptr));
     EXPECT_EQ(static_cast<cl_ulong>(std::count(bytes.begin(), bytes.end(), kNew)), size / sizeof(int));
   }
 }
@@ -163,9 +163,9 @@ TEST_F(ContentSizeTest, LimitsReadsOfPartsAndNonBlockingOnes) {
   attach(buffer_, size_);
   fill(queue_, kNew);
   write_size(queue_, 600'000);
-  const std::size_t half = kCount * sizeof(int) / 2;
+  const std::size_t half = kInts * sizeof(int) / 2;
   const Owned<cl_mem> part = make_sub_buffer(buffer_, half, half);
-  std::vector<int> bytes(kCount / 2, kOld);
+  std::vector<int> bytes(kInts / 2, kOld);
   Owned<cl_event> read;
   check(clEnqueueReadBuffer(queue_, part, CL_FALSE, 0, half, bytes.data(), 0, nullptr, read.out()));
   check(clWaitForEvents(1, read.pointer()));

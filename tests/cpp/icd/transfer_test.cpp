@@ -12,11 +12,11 @@ namespace {
 
 class TransferTest : public RemoteTest {};
 
-constexpr std::size_t kBig = 32u << 20;  // travels outside its command
+constexpr std::size_t kBulk = 32u << 20;  // travels outside its command
 constexpr std::size_t kOne[] = {1};
 
 TEST_F(TransferTest, FinishCoversReadsThatHaveNoEvent) {
-  for (const std::size_t size : {std::size_t{4096}, kBig}) {
+  for (const std::size_t size : {std::size_t{4096}, kBulk}) {
     const Owned<cl_mem> buffer = make_buffer(context_, size);
     const Owned<cl_kernel> add = kernel("add");
     check(set_arg(add, 0, buffer));
@@ -24,7 +24,7 @@ TEST_F(TransferTest, FinishCoversReadsThatHaveNoEvent) {
     const int zero = 0;
     check(clEnqueueFillBuffer(queue_, buffer, &zero, sizeof zero, 0, size, 0, nullptr, nullptr));
     std::vector<int> host(size / sizeof(int));
-    const int rounds = size == kBig ? 10 : 500;
+    const int rounds = size == kBulk ? 10 : 500;
     for (int round = 1; round <= rounds; ++round) {
       check(run(queue_, add, host.size()));
       check(clEnqueueReadBuffer(queue_, buffer, CL_FALSE, 0, size, host.data(), 0, nullptr, nullptr));
@@ -36,10 +36,10 @@ TEST_F(TransferTest, FinishCoversReadsThatHaveNoEvent) {
 }
 
 TEST_F(TransferTest, LaterEventOfAnInOrderQueueCoversReadsBeforeIt) {
-  for (const std::size_t size : {std::size_t{4096}, kBig}) {
+  for (const std::size_t size : {std::size_t{4096}, kBulk}) {
     const Owned<cl_mem> buffer = make_buffer(context_, size);
     std::vector<int> host(size / sizeof(int));
-    const int rounds = size == kBig ? 10 : 500;
+    const int rounds = size == kBulk ? 10 : 500;
     for (int round = 1; round <= rounds; ++round) {
       check(clEnqueueFillBuffer(queue_, buffer, &round, sizeof round, 0, size, 0, nullptr, nullptr));
       check(clEnqueueReadBuffer(queue_, buffer, CL_FALSE, 0, size, host.data(), 0, nullptr, nullptr));
@@ -52,23 +52,23 @@ TEST_F(TransferTest, LaterEventOfAnInOrderQueueCoversReadsBeforeIt) {
 }
 
 TEST_F(TransferTest, BlockingCallCoversReadsBeforeItOnTheQueue) {
-  const Owned<cl_mem> buffer = make_buffer(context_, kBig);
-  std::vector<int> host(kBig / sizeof(int));
+  const Owned<cl_mem> buffer = make_buffer(context_, kBulk);
+  std::vector<int> host(kBulk / sizeof(int));
   for (int round = 1; round <= 10; ++round) {
-    check(clEnqueueFillBuffer(queue_, buffer, &round, sizeof round, 0, kBig, 0, nullptr, nullptr));
-    check(clEnqueueReadBuffer(queue_, buffer, CL_FALSE, 0, kBig, host.data(), 0, nullptr, nullptr));
+    check(clEnqueueFillBuffer(queue_, buffer, &round, sizeof round, 0, kBulk, 0, nullptr, nullptr));
+    check(clEnqueueReadBuffer(queue_, buffer, CL_FALSE, 0, kBulk, host.data(), 0, nullptr, nullptr));
     ASSERT_EQ(read<int>(queue_, buffer, 1)[0], round);
     ASSERT_EQ(host.back(), round);
   }
 }
 
 TEST_F(TransferTest, EventOfAReadEndsWhenTheBytesAreThere) {
-  const Owned<cl_mem> buffer = make_buffer(context_, kBig);
-  std::vector<int> host(kBig / sizeof(int));
+  const Owned<cl_mem> buffer = make_buffer(context_, kBulk);
+  std::vector<int> host(kBulk / sizeof(int));
   for (int round = 1; round <= 5; ++round) {
-    check(clEnqueueFillBuffer(queue_, buffer, &round, sizeof round, 0, kBig, 0, nullptr, nullptr));
+    check(clEnqueueFillBuffer(queue_, buffer, &round, sizeof round, 0, kBulk, 0, nullptr, nullptr));
     Owned<cl_event> done;
-    check(clEnqueueReadBuffer(queue_, buffer, CL_FALSE, 0, kBig, host.data(), 0, nullptr, done.out()));
+    check(clEnqueueReadBuffer(queue_, buffer, CL_FALSE, 0, kBulk, host.data(), 0, nullptr, done.out()));
     while (status(done) > CL_COMPLETE) {
     }
     ASSERT_EQ(status(done), CL_COMPLETE);
@@ -77,7 +77,7 @@ TEST_F(TransferTest, EventOfAReadEndsWhenTheBytesAreThere) {
 }
 
 TEST_F(TransferTest, BlockingWriteLeavesTheMemoryToTheApplication) {
-  for (const std::size_t size : {std::size_t{64}, std::size_t{100'000}, kBig}) {
+  for (const std::size_t size : {std::size_t{64}, std::size_t{100'000}, kBulk}) {
     std::vector<unsigned char> host(size, 1);
     const Owned<cl_mem> buffer = make_buffer(context_, size);
     check(clEnqueueWriteBuffer(queue_, buffer, CL_TRUE, 0, size, host.data(), 0, nullptr, nullptr));

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kLarge = 64u << 20;
 
-TransferSource at(Location location, Route route, unsigned busy = 0, unsigned hops = 0, bool held = false) {
+TransferSource holder(Location location, Route route, unsigned busy = 0, unsigned hops = 0, bool held = false) {
   return {location, route, busy, hops, held};
 }
 Location chosen(const std::vector<TransferSource>& sources, std::uint64_t size = kLarge) {
@@ -18,8 +18,8 @@ Location chosen(const std::vector<TransferSource>& sources, std::uint64_t size =
 }
 
 TEST(TransferSourceTest, PrefersTheShortestRoad) {
-  const TransferSource here = at(1, Route::kSameServer), peer = at(2, Route::kPeer), host = at(kHost, Route::kHost),
-                       client = at(3, Route::kClient);
+  const TransferSource here = holder(1, Route::kSameServer), peer = holder(2, Route::kPeer),
+                       host = holder(kHost, Route::kHost), client = holder(3, Route::kClient);
   EXPECT_EQ(chosen({client, host, peer, here}), 1u);
   EXPECT_EQ(chosen({client, host, peer}), 2u);
   EXPECT_EQ(chosen({client, host}), kHost);
@@ -27,14 +27,14 @@ TEST(TransferSourceTest, PrefersTheShortestRoad) {
 }
 
 TEST(TransferSourceTest, TakesLittleFromTheHostWhateverElseThereIs) {
-  EXPECT_EQ(chosen({at(1, Route::kSameServer), at(2, Route::kPeer), at(kHost, Route::kHost)}, 64), kHost);
+  EXPECT_EQ(chosen({holder(1, Route::kSameServer), holder(2, Route::kPeer), holder(kHost, Route::kHost)}, 64), kHost);
 }
 
 // One source for many receivers: a chain.
 TEST(TransferSourceTest, PrefersTheOneThatHasJustReceivedToTheOneThatSends) {
-  EXPECT_EQ(chosen({at(1, Route::kPeer, 1), at(2, Route::kPeer, 0, 1)}), 2u);
-  EXPECT_EQ(chosen({at(1, Route::kPeer, 1), at(2, Route::kPeer, 1, 1), at(3, Route::kPeer, 0, 1)}), 3u);
-  EXPECT_EQ(chosen({at(1, Route::kPeer, 0), at(2, Route::kPeer, 0, 1)}), 1u);
+  EXPECT_EQ(chosen({holder(1, Route::kPeer, 1), holder(2, Route::kPeer, 0, 1)}), 2u);
+  EXPECT_EQ(chosen({holder(1, Route::kPeer, 1), holder(2, Route::kPeer, 1, 1), holder(3, Route::kPeer, 0, 1)}), 3u);
+  EXPECT_EQ(chosen({holder(1, Route::kPeer, 0), holder(2, Route::kPeer, 0, 1)}), 1u);
 }
 
 // Gives `count` servers the bytes, one after the other and all before the first has ended, from one holder.
@@ -43,14 +43,14 @@ struct Tree {
   unsigned sends_max = 0, hops_max = 0;
 };
 Tree broadcast(std::size_t count, Route first, std::uint64_t size) {
-  std::vector<TransferSource> holders{at(first == Route::kHost ? kHost : 1, first)};
+  std::vector<TransferSource> holders{holder(first == Route::kHost ? kHost : 1, first)};
   Tree tree;
   while (holders.size() <= count) {
     TransferSource& source = holders[cheapest_source(holders, size)];
     ++source.busy;
     tree.sends_max = std::max(tree.sends_max, ++source.served);
     tree.hops_max = std::max(tree.hops_max, source.hops + 1);
-    holders.push_back(at(static_cast<Location>(holders.size() + 1), Route::kPeer, 0, source.hops + 1));
+    holders.push_back(holder(static_cast<Location>(holders.size() + 1), Route::kPeer, 0, source.hops + 1));
   }
   return tree;
 }
@@ -75,7 +75,7 @@ TEST(TransferSourceTest, SmallDataToManyAreATreeToo) {
 
 // Transfers that have ended leave many holders which cost the same.
 TEST(TransferSourceTest, OfEqualsTakesTheOneThatHasServedLess) {
-  std::vector<TransferSource> holders{at(1, Route::kPeer), at(2, Route::kPeer), at(3, Route::kPeer)};
+  std::vector<TransferSource> holders{holder(1, Route::kPeer), holder(2, Route::kPeer), holder(3, Route::kPeer)};
   for (int i = 0; i < 6; ++i) ++holders[cheapest_source(holders, kLarge)].served;
   for (const TransferSource& holder : holders) EXPECT_EQ(holder.served, 2u);
 }
@@ -83,8 +83,8 @@ TEST(TransferSourceTest, OfEqualsTakesTheOneThatHasServedLess) {
 TEST(TransferSourceTest, AFewReceiversOfMuchAreAChain) { EXPECT_EQ(broadcast(8, Route::kPeer, kLarge).sends_max, 1u); }
 
 TEST(TransferSourceTest, WhatWaitsForCommandsIsTheLastChoice) {
-  EXPECT_EQ(chosen({at(1, Route::kSameServer, 0, 1, true), at(2, Route::kClient)}), 2u);
-  EXPECT_EQ(chosen({at(1, Route::kPeer, 0, 1, true)}), 1u);
+  EXPECT_EQ(chosen({holder(1, Route::kSameServer, 0, 1, true), holder(2, Route::kClient)}), 2u);
+  EXPECT_EQ(chosen({holder(1, Route::kPeer, 0, 1, true)}), 1u);
 }
 
 }  // namespace

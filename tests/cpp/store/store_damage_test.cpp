@@ -10,17 +10,14 @@
 #include "runtime/store/file_directory.h"
 #include "runtime/store/store.h"
 #include "store/fake_directory.h"
+#include "store/small_store.h"
 #include "store/temporary_folder.h"
 
 namespace remotecl::testing {
 namespace {
 namespace fs = std::filesystem;
 
-constexpr int kCases = 1000, kKeys = 6;
-const Store::Bounds kNoMemory{.directory = 1u << 20, .memory = 0};
-const std::string kOwners[] = {"alice", "bob"};
-
-Digest key_of(int number) { return sha256(as_bytes(std::to_string(number))); }
+constexpr int kKeys = 6;
 
 // The only right content of a key. Some are empty, and some differ in their last byte only.
 std::vector<std::byte> content_of(const std::string& owner, int number) {

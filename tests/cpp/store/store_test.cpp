@@ -3,13 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "store/fake_directory.h"
+#include "store/small_store.h"
 
 namespace remotecl::testing {
 namespace {
-
-const Store::Bounds kNoMemory{.directory = 1u << 20, .memory = 0};
-
-Digest key_of(int number) { return sha256(as_bytes(std::to_string(number))); }
 
 std::string text_of(const std::optional<std::vector<std::byte>>& content) {
   return content ? std::string(as_text(*content)) : "(absent)";

@@ -13,6 +13,7 @@
 
 #include "runtime/store/file_directory.h"
 #include "runtime/store/store.h"
+#include "store/small_store.h"
 #include "store/temporary_folder.h"
 
 // Content that is opened, and verified once for each state of its file.
@@ -20,8 +21,7 @@ namespace remotecl::testing {
 namespace {
 namespace fs = std::filesystem;
 
-constexpr int kCases = 1000, kChunks = 5;
-const std::string kOwners[] = {"alice", "bob"};
+constexpr int kChunks = 5;
 
 std::unique_ptr<Store> open_store(const fs::path& folder, std::string_view realm = {},
                                   Store::Kind kind = Store::Kind::kUploads, std::uint64_t size = 1u << 20) {
@@ -36,7 +36,7 @@ std::vector<std::byte> chunk_of(const std::string& owner, int number) {
   return chunk;
 }
 
-void keep_all(Store& store) {
+void keep_chunks(Store& store) {
   for (const std::string& owner : kOwners) {
     for (int number = 0; number < kChunks; ++number) {
       const auto chunk = chunk_of(owner, number);
@@ -46,7 +46,7 @@ void keep_all(Store& store) {
 }
 
 // Every owner looks for everybody's. Gives how many were found.
-int expect_right_or_absent(Store& store, const std::string& what) {
+int expect_right_chunks_or_absent(Store& store, const std::string& what) {
   int found = 0;
   for (const std::string& asker : kOwners) {
     for (const std::string& owner : kOwners) {
@@ -110,12 +110,12 @@ TEST(UploadDamageTest, IsNeverGivenOut) {
   const auto writer = open_store(folder), reader = open_store(folder);
   for (unsigned seed = 0; seed < kCases; ++seed) {
     std::mt19937 random(seed);
-    keep_all(*writer);
-    ASSERT_EQ(expect_right_or_absent(*reader, "undamaged"), 2 * kChunks) << "seed " << seed;
+    keep_chunks(*writer);
+    ASSERT_EQ(expect_right_chunks_or_absent(*reader, "undamaged"), 2 * kChunks) << "seed " << seed;
     damage(folder, random);
     const std::string what = "seed " + std::to_string(seed);
-    found += expect_right_or_absent(seed % 2 == 0 ? *reader : *writer, what);
-    found += expect_right_or_absent(seed % 2 == 0 ? *writer : *reader, what);
+    found += expect_right_chunks_or_absent(seed % 2 == 0 ? *reader : *writer, what);
+    found += expect_right_chunks_or_absent(seed % 2 == 0 ? *writer : *reader, what);
     if (HasFailure()) return;
   }
   damaged = static_cast<int>(writer->counts().damaged + reader->counts().damaged);
@@ -222,8 +222,8 @@ TEST(UploadDamageTest, NorWhereSeveralRace) {
     threads.emplace_back([&, each] {
       const auto store = open_store(folder, "", Store::Kind::kUploads, 15'000);
       for (int i = 0; i < 60; ++i) {
-        keep_all(*store);
-        found += expect_right_or_absent(*store, "store " + std::to_string(each));
+        keep_chunks(*store);
+        found += expect_right_chunks_or_absent(*store, "store " + std::to_string(each));
       }
     });
   }
@@ -239,13 +239,13 @@ TEST(UploadDamageTest, NorWhatAKilledWriterLeaves) {
   for (unsigned seed = 0; seed < 30; ++seed) {
     const pid_t writer = ::fork();
     if (writer == 0) {
-      for (const auto store = open_store(folder);;) keep_all(*store);
+      for (const auto store = open_store(folder);;) keep_chunks(*store);
     }
-    found += expect_right_or_absent(*reader, "beside the writer");
+    found += expect_right_chunks_or_absent(*reader, "beside the writer");
     std::this_thread::sleep_for(std::chrono::microseconds(std::mt19937(seed)() % 20'000));
     ::kill(writer, SIGKILL);
     ::waitpid(writer, nullptr, 0);
-    found += expect_right_or_absent(*reader, "after the writer");
+    found += expect_right_chunks_or_absent(*reader, "after the writer");
     if (HasFailure()) return;
   }
   EXPECT_GT(found, 0);

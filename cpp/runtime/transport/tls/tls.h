@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/transport/address.h"
 #include "runtime/transport/tls/tls_connection.h"

@@ -24,7 +24,7 @@ using server::Server;
 using server::StoredBuilds;
 using server::StoredRequest;
 
-constexpr char kSource[] = "kernel void f(global int* data, int value) { data[0] += value; }";
+constexpr char kStoredSource[] = "kernel void f(global int* data, int value) { data[0] += value; }";
 constexpr char kTwoKernels[] =
     "kernel void f(global int* data, int value) { data[0] += value; }\n"
     "kernel void g(global int* data) { data[0] = 0; }";
@@ -127,7 +127,7 @@ TEST_F(StoredBuildsTest, WhatMayDependOnSomethingElseHasNoKey) {
   EXPECT_FALSE(key("#define FILE \"y.h\"\n#include FILE\n", {}, x, {"/h"}));
   EXPECT_FALSE(key("#if __has_include(\"y.h\")\n#endif\n", {}, x, {"/h"}));
   EXPECT_FALSE(key("%:\\\ninclude \"y.h\"\n", {}, x, {"/h"}));
-  EXPECT_FALSE(key(kSource, "-include y.h"));
+  EXPECT_FALSE(key(kStoredSource, "-include y.h"));
   EXPECT_FALSE(key("constant char when[] = __TIME__ __DATE__;"));
   EXPECT_FALSE(key("", "-DWHEN=__TIMESTAMP__"));
   EXPECT_FALSE(key("#include \"x.h\"\n", {}, {{"/h/x.h", "int x = __TIME__[0];"}}, {"/h"}));
@@ -152,7 +152,7 @@ TEST_F(StoredBuildsTest, ADeviceIsWhatItsDriverAndTheirEnvironmentAre) {
 }
 
 TEST_F(StoredBuildsTest, IsFoundAndNotCompiled) {
-  for (const char* source : {kSource, kTwoKernels, kPrints, kWarns}) {
+  for (const char* source : {kStoredSource, kTwoKernels, kPrints, kWarns}) {
     Store::Counts counts;
     const std::string first = built(source, counts);
     EXPECT_EQ(counts.hits, 0u);
@@ -165,9 +165,9 @@ TEST_F(StoredBuildsTest, IsFoundAndNotCompiled) {
 
 TEST_F(StoredBuildsTest, AnotherUserCompiles) {
   Store::Counts counts;
-  built(kSource, counts, "alice");
+  built(kStoredSource, counts, "alice");
   const int before = sources;
-  built(kSource, counts, "bob");
+  built(kStoredSource, counts, "bob");
   EXPECT_EQ(counts.hits, 0u);
   EXPECT_GT(sources, before);
 }
@@ -176,8 +176,8 @@ TEST_F(StoredBuildsTest, AnotherUserCompiles) {
 // right one, on which PoCL ends the process: the sum keeps those out.
 TEST_F(StoredBuildsTest, WhatTheDriverDoesNotTakeIsCompiled) {
   Store::Counts counts;
-  built(kSource, counts);
-  const auto key = this->key(kSource);
+  built(kStoredSource, counts);
+  const auto key = this->key(kStoredSource);
   BuildRecord record{};
   Bytes binary;
   std::vector<std::byte> content;
@@ -199,7 +199,7 @@ TEST_F(StoredBuildsTest, WhatTheDriverDoesNotTakeIsCompiled) {
   for (std::size_t i = 0; i < wrong.size(); ++i) {
     open_store(folder_).keep("alice", *key, wrong[i]);
     const int before = sources;
-    EXPECT_EQ(built(kSource, counts), "f ") << i;
+    EXPECT_EQ(built(kStoredSource, counts), "f ") << i;
     EXPECT_GT(sources, before) << i;
     EXPECT_EQ(open_store(folder_).find("alice", *key), content) << "the right one is there again: " << i;
   }
@@ -243,7 +243,7 @@ class RestartTest : public RestartFixture {
 
 TEST_F(RestartTest, AProgramIsFoundWithoutCompiling) {
   std::uint64_t count = 0;
-  for (const char* source : {kSource, kWarns, kPrints}) {
+  for (const char* source : {kStoredSource, kWarns, kPrints}) {
     const Run first = run(source, 5);
     EXPECT_EQ(first.result, 105);
     ASSERT_TRUE(has_stored(++count));
@@ -263,20 +263,20 @@ TEST_F(RestartTest, KernelsThatNobodyUsesAreNotCompiledForTheStore) {
   if (!server_->driver().devices()[0]->traits().quirks.compiles_for_binary)
     GTEST_SKIP() << "other drivers have the binary";
   run(kTwoKernels, 1);
-  run(kSource, 1);
+  run(kStoredSource, 1);
   ASSERT_TRUE(has_stored(1));
   EXPECT_EQ(store_->counts().entries, 1u);
 }
 
 TEST_F(RestartTest, DamageOnTheDiskIsAProgramThatIsCompiled) {
-  run(kSource, 1);
+  run(kStoredSource, 1);
   ASSERT_TRUE(has_stored(1));
   for (const auto& each : std::filesystem::directory_iterator(folder_.path() / "store")) {
     std::filesystem::resize_file(each, std::filesystem::file_size(each) - 1);
   }
   start();
   const int before = sources;
-  EXPECT_EQ(run(kSource, 7).result, 107);
+  EXPECT_EQ(run(kStoredSource, 7).result, 107);
   EXPECT_GT(sources, before);
   EXPECT_EQ(store_->counts().damaged, 1u);
 }
@@ -301,13 +301,13 @@ TEST_F(IsolatedRestartTest, TheNextProcessFindsWhatOneHasBuilt) {
 
 // What runs in the daemon trusts nothing that a contained process has stored.
 TEST_F(IsolatedRestartTest, SessionsInTheDaemonDoNotFindThat) {
-  run(kSource, 5);
+  run(kStoredSource, 5);
   ASSERT_TRUE(has_stored(1));
   Server direct(Address{"127.0.0.1", 0}, "0", std::nullopt, std::nullopt, LimitsTable(),
                 std::optional<server::ProcessCommand>(), server::PeerRules(), store_.get());
   WireClient client(direct.address());
   const int before = sources;
-  client.build(client.id(), kSource, "-DUNUSED=1");
+  client.build(client.id(), kStoredSource, "-DUNUSED=1");
   EXPECT_GT(sources, before);
   EXPECT_EQ(store_->counts().hits, 0u);
 }

@@ -26,7 +26,7 @@ int scaled(int value, int factor);
 kernel void add_mv(global int* to, int value) { to[get_global_id(0)] += scaled(value, FACTOR); })";
 constexpr char kFactor[] = "#define FACTOR 1\n";
 constexpr char kScaled[] = "int scaled(int value, int factor) { return value * factor; }";
-constexpr char kWarns[] =
+constexpr char kWarnsToo[] =
     "#warning so it has a build log\nint scaled(int value, int factor) { return value * factor; }";
 
 class StoredLinksTest : public ::testing::Test {
@@ -261,7 +261,7 @@ class LinkRestartTest : public RestartFixture {
 
 TEST_F(LinkRestartTest, ObjectsAndExecutablesAreFoundWithoutCompilingOrLinking) {
   std::uint64_t count = 0;
-  for (const char* scaled : {kScaled, kWarns}) {
+  for (const char* scaled : {kScaled, kWarnsToo}) {
     const Run first = run(5, scaled);
     EXPECT_EQ(first.result, 105);
     ASSERT_TRUE(has_stored(count += scaled == kScaled ? 3 : 2)) << "the main object is there already";
@@ -281,7 +281,7 @@ TEST_F(LinkRestartTest, ObjectsThatWereFoundAreLinkedWithOthers) {
   ASSERT_TRUE(has_stored(3));
   start();
   const int links_before = links;
-  EXPECT_EQ(run(6, kWarns).result, 106);
+  EXPECT_EQ(run(6, kWarnsToo).result, 106);
   EXPECT_EQ(store_->counts().hits, 1u);
   EXPECT_EQ(links, links_before + 1);
 }

@@ -13,11 +13,11 @@
 namespace remotecl {
 namespace {
 
-constexpr std::size_t kSize = 256;
+constexpr std::size_t kRingSize = 256;
 
 struct Ring {
   std::unique_ptr<RingWords> words = std::make_unique<RingWords>();
-  std::vector<std::byte> memory = std::vector<std::byte>(kSize);
+  std::vector<std::byte> memory = std::vector<std::byte>(kRingSize);
   RingWriter writer{*words, memory};
   RingReader reader{*words, memory};
 };
@@ -29,16 +29,16 @@ TEST(ByteRing, IsAQueueOfBytes) {
   std::size_t unpublished = 0;
   std::uint64_t place = 0;
   for (int step = 0; step < 20'000; ++step) {
-    std::vector<std::byte> bytes(random() % (kSize + 50));
+    std::vector<std::byte> bytes(random() % (kRingSize + 50));
     if (random() % 2 == 0) {
       for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = pattern_at(place + i);
       const std::size_t count = ring.writer.put(bytes);
-      ASSERT_EQ(count, std::min(bytes.size(), kSize - model.size()));
+      ASSERT_EQ(count, std::min(bytes.size(), kRingSize - model.size()));
       model.insert(model.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(count));
       place += count;
       unpublished += count;
       ASSERT_EQ(ring.writer.unpublished(), unpublished);
-      ASSERT_EQ(ring.writer.has_room(), model.size() < kSize);
+      ASSERT_EQ(ring.writer.has_room(), model.size() < kRingSize);
       if (random() % 2 == 0) {
         ring.writer.publish();
         unpublished = 0;
@@ -92,7 +92,8 @@ void advance(Ring& ring) {
   ring.writer.publish();
 }
 
-constexpr std::uint64_t kImpossible[] = {0, 99, 100 + kSize + 1, 1u << 31, std::uint64_t{1} << 63, ~std::uint64_t{0}};
+constexpr std::uint64_t kImpossible[] = {
+    0, 99, 100 + kRingSize + 1, 1u << 31, std::uint64_t{1} << 63, ~std::uint64_t{0}};
 
 TEST(ByteRing, ReaderBelievesNoImpossibleIndex) {
   for (const std::uint64_t index : kImpossible) {
@@ -133,11 +134,11 @@ TEST(ByteRing, WriterBelievesNoIndexThatGoesBack) {
 TEST(ByteRing, PossibleLiesStayInTheMemory) {
   Ring ring;
   advance(ring);
-  ring.words->written = 100 + kSize;  // more than was written, not more than fits
+  ring.words->written = 100 + kRingSize;  // more than was written, not more than fits
   std::vector<std::byte> bytes(10'000);
-  EXPECT_EQ(ring.reader.take(bytes), kSize);
+  EXPECT_EQ(ring.reader.take(bytes), kRingSize);
   ring.words->taken = 160;  // not read yet
-  EXPECT_EQ(ring.writer.put(bytes), kSize);
+  EXPECT_EQ(ring.writer.put(bytes), kRingSize);
 }
 
 // The peer changes its index all the time while we work: whatever happens, it happens within the memory.

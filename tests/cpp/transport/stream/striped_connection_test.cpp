@@ -14,7 +14,7 @@
 namespace remotecl {
 namespace {
 
-constexpr std::size_t kBlock = StripedConnection::kBlockSize;
+constexpr std::size_t kStripe = StripedConnection::kBlockSize;
 
 std::vector<std::byte> pattern(std::uint64_t place, std::size_t size) {
   std::vector<std::byte> bytes(size);
@@ -28,11 +28,11 @@ std::size_t random_size(std::mt19937& random) {
     case 0:
       return 1 + random() % 64;
     case 1:
-      return 1 + random() % (2 * kBlock);
+      return 1 + random() % (2 * kStripe);
     case 2:
-      return kBlock * (1 + random() % 12) + random() % 3 - 1;
+      return kStripe * (1 + random() % 12) + random() % 3 - 1;
     default:
-      return 1 + random() % (20 * kBlock);
+      return 1 + random() % (20 * kStripe);
   }
 }
 
@@ -117,22 +117,22 @@ TEST(StripedConnectionTest, PassesThemThroughTls) { pass_both_ways(make_striped_
 
 TEST(StripedConnectionTest, SmallRunsUseTheFirstCarrierAlone) {
   StripedPair pair = make_striped_pair(3);
-  ASSERT_TRUE(pair.near->write(pattern(0, kBlock)));
-  EXPECT_EQ(pair.near_carriers[0]->bytes_sent(), kBlock + 8);
+  ASSERT_TRUE(pair.near->write(pattern(0, kStripe)));
+  EXPECT_EQ(pair.near_carriers[0]->bytes_sent(), kStripe + 8);
   EXPECT_EQ(pair.near_carriers[1]->bytes_sent(), 0u);
-  EXPECT_EQ(read_randomly(*pair.far, kBlock, 1), kBlock);
-  auto got = std::async(std::launch::async, [&] { return read_randomly(*pair.far, 5 * kBlock, 1); });
+  EXPECT_EQ(read_randomly(*pair.far, kStripe, 1), kStripe);
+  auto got = std::async(std::launch::async, [&] { return read_randomly(*pair.far, 5 * kStripe, 1); });
   // At the same place of the stream, as far as the pattern knows.
-  ASSERT_TRUE(pair.near->write(pattern(0, 5 * kBlock)));
-  EXPECT_EQ(got.get(), 5 * kBlock);
-  EXPECT_EQ(pair.near_carriers[0]->bytes_sent(), 3 * kBlock + 16);
-  EXPECT_EQ(pair.near_carriers[1]->bytes_sent(), 2 * kBlock);
-  EXPECT_EQ(pair.near_carriers[2]->bytes_sent(), kBlock);
+  ASSERT_TRUE(pair.near->write(pattern(0, 5 * kStripe)));
+  EXPECT_EQ(got.get(), 5 * kStripe);
+  EXPECT_EQ(pair.near_carriers[0]->bytes_sent(), 3 * kStripe + 16);
+  EXPECT_EQ(pair.near_carriers[1]->bytes_sent(), 2 * kStripe);
+  EXPECT_EQ(pair.near_carriers[2]->bytes_sent(), kStripe);
 }
 
 TEST(StripedConnectionTest, NothingIsThereUntilSomethingIs) {
   StripedPair pair = make_striped_pair(2);
-  std::vector<std::byte> to(4 * kBlock);
+  std::vector<std::byte> to(4 * kStripe);
   EXPECT_EQ(pair.far->try_read_some(to), -1);
   EXPECT_EQ(pair.far->try_read_ahead(to), -1);
   ASSERT_TRUE(pair.near_carriers[1]->write(pattern(0, 100)));  // of the second block, where the first is missing
@@ -142,12 +142,12 @@ TEST(StripedConnectionTest, NothingIsThereUntilSomethingIs) {
 // Who has read ahead, and does not want the rest any more, passes over it in other memory.
 TEST(StripedConnectionTest, WhatWasReadAheadCanBePassedOver) {
   StripedPair pair = make_striped_pair(2);
-  const std::size_t size = 16 * kBlock;
+  const std::size_t size = 16 * kStripe;
   auto written = std::async(std::launch::async,
                             [&] { return pair.near->write(pattern(0, size)) && pair.near->write(pattern(5, 9)); });
   std::vector<std::byte> wanted(size);
   std::size_t have = 0;
-  while (have < kBlock) {
+  while (have < kStripe) {
     pollfd wait{pair.far->wait_handle(), POLLIN, 0};
     ::poll(&wait, 1, -1);
     const std::ptrdiff_t count = pair.far->try_read_ahead(MutableBytes(wanted).subspan(have, size - have - 1));
@@ -180,11 +180,11 @@ TEST(StripedConnectionTest, ARunThatCannotBeEndsIt) {
 
 TEST(StripedConnectionTest, ShutdownEndsWhoeverReadsOrWrites) {
   StripedPair pair = make_striped_pair(3);
-  std::vector<std::byte> to(9 * kBlock);
-  ASSERT_TRUE(pair.far->write(pattern(0, kBlock)));
+  std::vector<std::byte> to(9 * kStripe);
+  ASSERT_TRUE(pair.far->write(pattern(0, kStripe)));
   auto reading = std::async(std::launch::async, [&] { return pair.near->read_exactly(to); });
   auto writing = std::async(std::launch::async, [&] {  // nobody reads it
-    const auto bytes = pattern(0, 64 * kBlock);
+    const auto bytes = pattern(0, 64 * kStripe);
     while (pair.near->write(bytes)) {
     }
   });
