@@ -44,6 +44,7 @@ class DeviceLoad {
   void add(const Ref<QueueProgress>& queue) EXCLUDES(mutex_);
   void remove(const Ref<QueueProgress>& queue) EXCLUDES(mutex_);
 
+  bool has_queues() const { return queue_count_.load(std::memory_order_relaxed) > 0; }
   // Whether there is more than one queue. No lock.
   bool has_several_queues() const { return queue_count_.load(std::memory_order_relaxed) > 1; }
   // Commands that were accepted and have not ended, as far as the driver has reported.

@@ -18,6 +18,10 @@ void ReleasedMemory::add(cl_mem memory, std::uint64_t bytes, std::function<void(
   release_all();
 }
 
+void ReleasedMemory::release_if_idle() {
+  if (bytes_max_ != 0 && !load_.is_busy()) release_all();
+}
+
 bool ReleasedMemory::release_all() {
   std::vector<Object> objects;
   {

@@ -25,6 +25,7 @@ Queue::Queue(ObjectId id, Device& device, cl_command_queue_properties properties
 }
 
 Queue::~Queue() {
+  const bool is_idle = has_become_idle();
   device_.load().remove(progress_);
   if (!arena_.empty()) {
     Native<cl_event> marker;
@@ -33,6 +34,7 @@ Queue::~Queue() {
   }
   newest_.reset();
   if (native_ != nullptr) clReleaseCommandQueue(native_);
+  if (is_idle || !device_.load().has_queues()) device_.released_memory().release_if_idle();
 }
 
 bool Queue::has_become_idle() {

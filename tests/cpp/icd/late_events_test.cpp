@@ -1,9 +1,17 @@
 // A driver whose kernels' events end only after all kernels that were launched before, in any queue, and whose releases
 // of memory wait for all kernels, as NVIDIA's do: other queues go on all the same.
+#include <chrono>
+#include <string>
+#include <thread>
+
 #include "icd/fake_driver.h"
+#include "icd/library.h"
+#include "remotecl/remotecl.h"
 
 namespace remotecl::testing {
 namespace {
+
+using namespace std::chrono_literals;
 
 class LateEventsTest : public FakeDriverTest {
  protected:
@@ -19,6 +27,13 @@ class LateEventsTest : public FakeDriverTest {
   ~LateEventsTest() override {
     EXPECT_NE(status_when_seen_, CL_COMPLETE) << "the test waited for the long kernel";
     check(clFinish(busy_));
+  }
+  // Of all sessions' objects on the first device, as its server reports it.
+  static std::uint64_t memory_used() {
+    char* const text = library_function<decltype(remotecl_status_json)>("remotecl_status_json")();
+    const std::string all = text, key = "\"memory_used\":";
+    library_function<decltype(remotecl_free)>("remotecl_free")(text);
+    return std::stoull(all.substr(all.find(key) + key.size()));
   }
   // The others have ended.
   void seen() { status_when_seen_ = status(long_); }
@@ -76,6 +91,24 @@ TEST_F(LateEventsTest, NothingWaitsForTheReleaseOfABuffer) {
   check(run(queue_, fill_, 4));
   EXPECT_EQ(read<int>(queue_, buffer_, 4), std::vector<int>(4, 37));
   seen();
+}
+
+TEST_F(LateEventsTest, ReleasedMemoryIsFreeOnceNobodyUsesTheDevice) {
+  constexpr std::size_t kInts = 1 << 18;
+  {
+    const Owned<cl_command_queue> queue = make_queue(context_, gpu_);
+    Owned<cl_mem> other = make_buffer(context_, std::vector<int>(kInts, 5));
+    EXPECT_EQ(read<int>(queue, other, 1).front(), 5);
+    other.reset();
+    EXPECT_GE(memory_used(), kInts * sizeof(int));
+    seen();
+    check(clFinish(busy_));
+  }
+  const auto end = std::chrono::steady_clock::now() + 10s;
+  while (memory_used() >= kInts * sizeof(int) && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(10ms);
+  }
+  EXPECT_LT(memory_used(), kInts * sizeof(int));
 }
 
 TEST_F(LateEventsTest, ReleasedMemoryIsThereForThoseWhoNeedIt) {
