@@ -5,7 +5,10 @@
 namespace remotecl::server {
 
 void ReleasedMemory::add(cl_mem memory, std::uint64_t bytes, std::function<void()> released) {
-  if (bytes_max_ == 0) {
+  // A sub-buffer frees nothing, and NVIDIA's driver crashes if an older one of a buffer is released before a younger
+  // one: that never happens to a program that releases each before it creates the next. Shared virtual memory is about
+  // to go.
+  if (bytes_max_ == 0 || bytes == 0) {
     clReleaseMemObject(memory);
     return released();
   }

@@ -21,7 +21,8 @@ class ReleasedMemory {
   ReleasedMemory(const ReleasedMemory&) = delete;
   ReleasedMemory& operator=(const ReleasedMemory&) = delete;
 
-  // Takes over the owner's reference. `released` is called when the driver has the memory back.
+  // Takes over the owner's reference. `released` is called when the driver has the memory back. With `bytes` of 0 the
+  // object has no memory of its own, and is not kept.
   void add(cl_mem memory, std::uint64_t bytes, std::function<void()> released) EXCLUDES(mutex_);
   // When a queue is gone, after whose last command nobody may come again.
   void release_if_idle() EXCLUDES(mutex_);
