@@ -193,7 +193,8 @@ format: $(VENV)/.lint-stamp
 	$(VENV)/bin/ruff check --fix .
 
 lint: $(VENV)/.lint-stamp
-	clang-format --dry-run -Werror $(CXX_FILES)
+	@echo "clang-format --dry-run -Werror of $(words $(CXX_FILES)) files"
+	@clang-format --dry-run -Werror $(CXX_FILES)
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
