@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <optional>
+#include <ostream>
 #include <random>
 #include <string>
 #include <vector>
@@ -80,6 +81,8 @@ struct Codec {
   // Encodes again what the decoder has read, and tells how many bytes it has used; nothing if it has refused them.
   std::optional<std::vector<std::byte>> (*recoded)(Bytes bytes, std::size_t& used);
 };
+
+void PrintTo(const Codec& codec, std::ostream* out) { *out << codec.name; }
 
 template <class Message>
 constexpr Codec codec_of(const char* name) {
