@@ -1,8 +1,8 @@
 # Several sources of a target as one file that includes them, so that their headers are read once. CMake's own UNITY_BUILD
 # names them by absolute paths, with which ccache finds nothing in clones in other folders.
 
-# `folder`: what the target's sources are named relative to.
-function(remotecl_unite target folder)
+# `folder`: what the target's sources are named relative to. `files`: how many become one.
+function(remotecl_unite target folder files)
   get_target_property(sources ${target} SOURCES)
   get_target_property(place ${target} SOURCE_DIR)
   set(kept "")
@@ -20,7 +20,7 @@ function(remotecl_unite target folder)
       list(APPEND kept ${source})
       continue()
     endif()
-    math(EXPR unit "${count} / ${REMOTECL_UNITY}")
+    math(EXPR unit "${count} / ${files}")
     math(EXPR count "${count} + 1")
     if(NOT unit IN_LIST units)
       list(APPEND units ${unit})
@@ -48,7 +48,7 @@ function(remotecl_unite_targets)
     foreach(target ${targets})
       get_target_property(type ${target} TYPE)
       if(NOT type MATCHES "INTERFACE_LIBRARY|UTILITY")
-        remotecl_unite(${target} ${root})
+        remotecl_unite(${target} ${root} ${REMOTECL_GROUP})
       endif()
     endforeach()
   endforeach()

@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 options=(--config-settings=build-dir=build-wheel)
 if [[ ${1:-} == demo ]]; then  # what compiles soonest
-  options=(--config-settings={build-dir=build-demo,cmake.build-type=Demo,cmake.define.REMOTECL_{BENCH=OFF,UNITY=100}})
+  options=(--config-settings={build-dir=build-demo,cmake.build-type=Demo,cmake.define.REMOTECL_{BENCH=OFF,GROUP=100}})
 fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT

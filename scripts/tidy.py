@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks all C++ of the product with clang-tidy (.clang-tidy), and which locks are held (runtime/base/mutex.h).
 
-Each room is checked as one file (REMOTECL_UNITY), so that its headers are read once. A room that was clean is checked
+Each room is checked as one file (REMOTECL_GROUP), so that its headers are read once. A room that was clean is checked
 again when it has changed, or a file of ours that it includes, or how it is checked.
 
 Usage: scripts/tidy.py [ROOM...], a room being the CMake target or a part of its name.
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build-lint"
 CLEAN = BUILD / "clean"  # the digests of what was clean, in one file for each room
 INCLUDE = re.compile(r'^\s*#\s*include "([^"]+)"', re.MULTILINE)
-OPTIONS = ["CMAKE_CXX_COMPILER=clang++", *(f"REMOTECL_{x}" for x in ("UNITY=1000", "WERROR=1", "TESTS=0", "BENCH=0"))]
+OPTIONS = ["CMAKE_CXX_COMPILER=clang++", *(f"REMOTECL_{x}" for x in ("GROUP=1000", "WERROR=1", "TESTS=0", "BENCH=0"))]
 
 
 @dataclass
