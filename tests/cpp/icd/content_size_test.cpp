@@ -7,7 +7,7 @@
 namespace remotecl::testing {
 namespace {
 
-constexpr std::size_t kInts = 1 << 18;  // ints, 1 MiB
+constexpr std::size_t kInts = 1 << 18;  // 1 MiB
 constexpr int kOld = 7, kNew = 9;
 
 class ContentSizeTest : public RemoteTest {
