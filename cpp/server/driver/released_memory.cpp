@@ -5,9 +5,9 @@
 namespace remotecl::server {
 
 void ReleasedMemory::add(cl_mem memory, std::uint64_t bytes, std::function<void()> released) {
-  // A sub-buffer frees nothing, and NVIDIA's driver crashes if an older one of a buffer is released before a younger
-  // one: that never happens to a program that releases each before it creates the next. Shared virtual memory is about
-  // to go.
+  // NVIDIA's driver may crash if an older sub-buffer is released before a younger one of the same buffer. A program
+  // that releases each before it creates the next never does that, so neither may we. Releasing one frees no memory and
+  // waits for nothing. An object over shared virtual memory would outlive that memory.
   if (bytes_max_ == 0 || bytes == 0) {
     clReleaseMemObject(memory);
     return released();

@@ -24,7 +24,7 @@ class ReleasedMemory {
   // Takes over the owner's reference. `released` is called when the driver has the memory back. With `bytes` of 0 the
   // object has no memory of its own, and is not kept.
   void add(cl_mem memory, std::uint64_t bytes, std::function<void()> released) EXCLUDES(mutex_);
-  // When a queue is gone, after whose last command nobody may come again.
+  // Called when a queue is gone, because nobody may release or create an object after its last command.
   void release_if_idle() EXCLUDES(mutex_);
   // Releases all that are kept, whatever that waits for. Returns false if there are none.
   bool release_all() EXCLUDES(mutex_);
