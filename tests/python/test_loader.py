@@ -82,6 +82,23 @@ def test_a_child_of_an_activated_program_lists_it_once(run_program, addresses):
     assert platforms(run_program(program, REMOTECL_SERVERS=addresses)).count("remotecl") == 1
 
 
+def test_daemons_of_a_child_have_the_environment_before_the_parent_was_activated(run_program, addresses):
+    tell = "import json, remotecl; print(json.dumps(remotecl._loading.activation.original_environment()))"
+    program = f"""
+import os, subprocess, sys
+before = dict(os.environ)
+import json, remotecl
+assert os.environ["OCL_ICD_VENDORS"] != before.get("OCL_ICD_VENDORS")
+def tell(**more):
+    command = [sys.executable, "-c", {tell!r}]
+    return json.loads(subprocess.run(command, env=os.environ | more, capture_output=True, check=True, text=True).stdout)
+assert tell() == before, set(tell().items()) ^ set(before.items())
+assert tell(OCL_ICD_VENDORS="/elsewhere") == before | {{"OCL_ICD_VENDORS": "/elsewhere"}}, "the program's own choice"
+"""
+    run_program(program, REMOTECL_SERVERS=addresses)
+    run_program(program, OCL_ICD_VENDORS="/etc/OpenCL/vendors", PYOPENCL_CTX="0")
+
+
 SYSTEM_LOADER = """
 import ctypes, json
 try:

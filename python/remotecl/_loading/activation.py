@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
 from collections.abc import Iterable
@@ -15,8 +16,9 @@ from . import config, vendors
 _done = False
 _failure: str | None = None
 
-# Daemons must look for drivers where the user said, not where activate() has put remotecl.
-_original_environment: dict[str, str | None] = {}
+# Daemons must look for drivers where the user said, not where activate() has put remotecl. The variable has a JSON
+# object: what activate() has changed, as [the value before, or null; its own]. Processes inherit it with the changes.
+_CHANGES = "REMOTECL_ACTIVATED"
 
 
 def icd_path() -> str:
@@ -79,14 +81,22 @@ def activate() -> None:
 
 
 def original_environment() -> dict[str, str]:
-    """The environment without the changes of activate()."""
+    """The environment without the changes of activate(), in this process and in those that have started it."""
     environment = dict(os.environ)
-    for name, value in _original_environment.items():
-        if value is None:
-            environment.pop(name, None)
+    environment.pop(_CHANGES, None)
+    for name, (before, ours) in _changes().items():
+        if environment.get(name) != ours:
+            continue  # changed since
+        if before is None:
+            del environment[name]
         else:
-            environment[name] = value
+            environment[name] = before
     return environment
+
+
+def _changes() -> dict[str, tuple[str | None, str]]:
+    changes: dict[str, tuple[str | None, str]] = json.loads(os.environ.get(_CHANGES, "{}"))
+    return changes
 
 
 def _resolve_servers() -> None:
@@ -128,8 +138,12 @@ def _activate_once() -> str | None:
 
 
 def _change(name: str, value: str) -> None:
-    _original_environment[name] = os.environ.get(name)
+    changes = _changes()
+    before, ours = changes.get(name, (None, None))
+    current = os.environ.get(name)
+    changes[name] = (before if current == ours else current, value)
     os.environ[name] = value
+    os.environ[_CHANGES] = json.dumps(changes)
 
 
 def _registered_inside_pyopencl() -> bool:
