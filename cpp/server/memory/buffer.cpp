@@ -10,15 +10,14 @@ Buffer::Buffer(std::uint64_t flags, std::uint64_t size, Ref<SessionCounters> cou
     : Memory(nullptr, std::move(counters)), flags_(flags & kDeviceFlags), size_(size) {}
 
 Buffer::Buffer(const Ref<Buffer>& parent, std::uint64_t flags, std::uint64_t offset, std::uint64_t size)
-    : Memory(Ref<Memory>(parent.get()), nullptr),
-      svm_(parent->svm_),
+    : Memory(Ref<Memory>(parent.get()), nullptr, parent->shared_svm()),
       flags_(flags & kDeviceFlags),
       offset_(offset),
       svm_offset_(parent->svm_offset_ + offset),
       size_(size) {}
 
 Buffer::Buffer(Ref<SvmMemory> svm, std::uint64_t flags, std::uint64_t size, Ref<SessionCounters> counters)
-    : Memory(nullptr, std::move(counters)), svm_(std::move(svm)), flags_(flags & kDeviceFlags), size_(size) {}
+    : Memory(nullptr, std::move(counters), std::move(svm)), flags_(flags & kDeviceFlags), size_(size) {}
 
 Ref<Buffer> Buffer::copied(const Device& device, std::uint64_t& offset) {
   if (parent() == nullptr || !device.traits().quirks.crashes_copying_parts) return Ref<Buffer>(this);

@@ -21,15 +21,14 @@ class Buffer final : public Memory {
   // if the driver crashes on sub-buffers there.
   Ref<Buffer> copied(const Device& device, std::uint64_t& offset);
   // The shared virtual memory that contains it, or null.
-  const SvmMemory* svm() const { return svm_.get(); }
+  const SvmMemory* svm() const { return shared_svm().get(); }
 
  private:
   cl_int make(Device& device, Native& native) override;
 
-  const Ref<SvmMemory> svm_;
   const std::uint64_t flags_;
   const std::uint64_t offset_ = 0;      // in the parent
-  const std::uint64_t svm_offset_ = 0;  // in svm_
+  const std::uint64_t svm_offset_ = 0;  // in svm()
   const std::uint64_t size_;
 };
 

@@ -8,6 +8,7 @@
 #include "runtime/base/ref_counted.h"
 #include "server/completion/cl.h"
 #include "server/driver/device.h"
+#include "server/memory/svm_memory.h"
 #include "server/quota/session_counters.h"
 
 namespace remotecl::server {
@@ -21,9 +22,10 @@ inline constexpr std::uint64_t kDeviceFlags = CL_MEM_READ_WRITE | CL_MEM_WRITE_O
 // made from it and by pending commands. native() needs the session's lock.
 class Memory : public RefCounted {
  public:
-  // `counters`: counts its memory; null if it has no memory of its own.
-  Memory(Ref<Memory> parent, Ref<SessionCounters> counters)
-      : parent_(std::move(parent)), counters_(std::move(counters)) {}
+  // `counters`: counts its memory; null if it has no memory of its own. `svm`: the shared virtual memory that contains
+  // it, or null.
+  Memory(Ref<Memory> parent, Ref<SessionCounters> counters, Ref<SvmMemory> svm = nullptr)
+      : parent_(std::move(parent)), svm_(std::move(svm)), counters_(std::move(counters)) {}
   ~Memory() override;
 
   // The memory object on `device`, still owned by this object.
@@ -45,14 +47,15 @@ class Memory : public RefCounted {
   // either.
   bool reserve(Device& device, std::uint64_t size, Native& native);
   Memory* parent() const { return parent_.get(); }  // the object that this is a part or a view of, or null
+  const Ref<SvmMemory>& shared_svm() const { return svm_; }
 
  private:
   static void give_back(const Native& native, const Ref<SessionCounters>& counters);
-
-  const Ref<Memory> parent_;
   // Null if there is none yet.
   const Native* find(const Device& device) const;
 
+  const Ref<Memory> parent_;
+  const Ref<SvmMemory> svm_;  // here, because the destructor releases the driver's objects over it
   const Ref<SessionCounters> counters_;
   std::vector<Native> native_;  // few devices; keyed by device because an index may be reused
 };

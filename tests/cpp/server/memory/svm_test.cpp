@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 
 #include "server/fixture.h"
+#include "server/memory/buffer.h"
 
 namespace remotecl::testing {
 namespace {
@@ -166,6 +167,33 @@ TEST_F(SvmTest, StaysForCommandsThatWait) {
   client_.add(SignalEvent{gate, CL_COMPLETE});
   EXPECT_EQ(outcome(1000), CL_COMPLETE);
   EXPECT_TRUE(eventually([&] { return allocate(client_.id(), address, 4096).error == CL_SUCCESS; }));
+}
+
+// A driver may still write through an object over memory, or write back to it, until the object is released.
+TEST_F(SvmTest, DriversObjectIsReleasedBeforeTheMemoryBelowIt) {
+  constexpr std::uint64_t kSize = 4096;
+  server::Device& device = *server_.driver().device(0);
+  const auto used = make_ref<server::Counters>(server::MemoryQuota::counters(1), server::Counters::For::kThisProcess);
+  const auto counters =
+      make_ref<server::SessionCounters>(make_ref<server::MemoryQuota>(1, used, server::MemoryLimits{}, nullptr));
+  Ref<server::SvmMemory> pages;
+  ASSERT_EQ(server::SvmMemory::allocate({{&device}, CL_MEM_READ_WRITE, kSize, 128, free_address()}, counters, pages),
+            CL_SUCCESS);
+  struct Seen {
+    void* pages;
+    bool released, mapped;
+  } seen{pages->data(), false, false};
+  auto buffer = make_ref<server::Buffer>(std::move(pages), CL_MEM_READ_WRITE, kSize, counters);
+  cl_mem native = nullptr;
+  ASSERT_EQ(buffer->native(device, native), CL_SUCCESS);
+  const auto look = [](cl_mem, void* data) {
+    auto& at = *static_cast<Seen*>(data);
+    at = {at.pages, true, ::msync(at.pages, kSize, MS_ASYNC) == 0};  // fails where nothing is mapped
+  };
+  ASSERT_EQ(clSetMemObjectDestructorCallback(native, look, &seen), CL_SUCCESS);
+  buffer = nullptr;
+  EXPECT_TRUE(seen.released);
+  EXPECT_TRUE(seen.mapped);
 }
 
 TEST_F(SvmTest, SessionTakesItsMemoryAlong) {
