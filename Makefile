@@ -10,6 +10,9 @@ PACKAGE := $(VENV)/.package-stamp
 DEMO_PACKAGE := $(VENV)/.demo-stamp
 # What runs in the guest of `make rdma`.
 RDMA_TARGETS := remotecl remotecl-server remotecl_fake_driver rdma-transfers remotecl_rdma_tests remotecl_rdma_faults_tests
+# Most tests wait for something most of the time. A file's tests share servers and data, so they stay in one process, and
+# files start in the order of their names: in the other order, of numbers of tests, long ones of few tests come last.
+export PYTEST_WORKERS := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 # Everything that goes into the wheel.
 PACKAGE_SOURCES := $(shell find cpp python tests/bench CMakeLists.txt pyproject.toml README.md LICENSE \
                      -type f -not -name '*.pyc' 2>/dev/null)
@@ -83,7 +86,7 @@ demo:
 
 test: build package
 	ctest --test-dir build --output-on-failure --no-tests=error --parallel 2
-	$(PYTHON) -m pytest
+	$(PYTHON) -m pytest $(PYTEST_WORKERS)
 
 bench: package
 	@$(VENV)/bin/remotecl bench
