@@ -105,10 +105,12 @@ void Server::expect_idle() {
 
 struct Client {
   Client(const std::string& servers, std::uint64_t seed, const KillPlan& plan)
-      : process({REMOTECL_RANDOM_CLIENT, "--gtest_brief=1"},
-                {"REMOTECL_TEST_SERVERS=" + servers, "REMOTECL_TEST_SEED=" + std::to_string(seed),
-                 "REMOTECL_RECONNECT=" + plan.window_text(), "REMOTECL_BULK_STREAMS=" + std::to_string(plan.streams),
-                 std::string("REMOTECL_SHARED_MEMORY=") + (plan.shares_memory ? "on" : "off")}) {}
+      : process(
+            {REMOTECL_RANDOM_CLIENT, "--gtest_brief=1"},
+            {"REMOTECL_TEST_SERVERS=" + servers, "REMOTECL_TEST_SEED=" + std::to_string(seed),
+             "REMOTECL_RECONNECT=" + plan.window_text(), "REMOTECL_BULK_STREAMS=" + std::to_string(plan.streams),
+             "REMOTECL_BULK_CHANNELS=", std::string("REMOTECL_SHARED_MEMORY=") + (plan.shares_memory ? "on" : "off")}) {
+  }
 
   ChildProcess process;
   unsigned lost = 0;  // servers that were killed while it used them
@@ -123,7 +125,9 @@ struct Totals {
 class KillTest : public ::testing::Test {
  protected:
   KillTest() {
-    ::setenv("REMOTECL_SHARED_MEMORY", "off", 1);  // for warm_up()
+    // For warm_up(), whose session has several streams only if there are more of them than channels.
+    ::setenv("REMOTECL_SHARED_MEMORY", "off", 1);
+    ::setenv("REMOTECL_BULK_CHANNELS", "1", 1);
     // Links between servers use shared memory where both do.
     for (unsigned i = 0; i < KillPlan::kServers; ++i) {
       servers_.push_back(std::make_unique<Server>(
@@ -136,7 +140,7 @@ class KillTest : public ::testing::Test {
   void carry_out(const KillPlan& plan, const KillPlan::Step& step);
   void start_client(const KillPlan& plan);
   void expect_end(Client& client);
-  void tidy_up();
+  void tidy_up(const KillPlan& plan);
 
   std::vector<std::unique_ptr<Server>> servers_;
   std::vector<std::unique_ptr<Client>> clients_;
@@ -192,16 +196,24 @@ void KillTest::expect_end(Client& client) {
       std::max<std::uint64_t>(totals_.longest_call_ms, std::stoull(client.process.said("longest_call_ms=")));
 }
 
-// Daemons that are there have to be free of all sessions, and the others are started again.
-void KillTest::tidy_up() {
+// Daemons that are gone are started again, a new client uses all, and those that were there have to be free of all
+// sessions. That client also makes their drivers open what they open with the first commands and keep, even if no other
+// one has used them.
+void KillTest::tidy_up(const KillPlan& plan) {
   clients_.clear();
+  std::vector<Server*> survivors;
   for (const auto& server : servers_) {
     if (server->running()) {
-      server->expect_idle();
+      survivors.push_back(server.get());
     } else {
       server->start();
     }
   }
+  start_client(plan);
+  std::this_thread::sleep_for(300ms);
+  expect_end(*clients_.back());
+  clients_.clear();
+  for (Server* server : survivors) server->expect_idle();
 }
 
 void KillTest::play(const KillPlan& plan) {
@@ -215,7 +227,7 @@ void KillTest::play(const KillPlan& plan) {
   std::this_thread::sleep_for(plan.window + 100ms);
   for (const auto& client : clients_) expect_end(*client);
   if (HasFatalFailure()) return;
-  tidy_up();
+  tidy_up(plan);
   ++totals_.rounds;
 }
 
