@@ -278,6 +278,8 @@ TEST_F(HostileLenderTest, APeerThatIsLostInTheMiddleIsNotWaitedFor) {
   Write write(a_, 2 * kUploadChunk);
   borrow(write, digests_of({first, second}), kSlow);
   say(PeerChunk{next<AskChunk>()->question, first});
+  // A connection that ends with unread bytes at this end may take the first chunk with it.
+  EXPECT_EQ(next<AskChunk>()->digest, sha256(second));
   const auto begun = std::chrono::steady_clock::now();
   control_->shutdown();
   EXPECT_EQ(write.answer(), "10");
