@@ -5,8 +5,8 @@
 namespace remotecl::server {
 
 void ReleasedMemory::add(cl_mem memory, std::uint64_t bytes, std::function<void()> released) {
-  // NVIDIA's driver may crash if an older sub-buffer is released before a younger one of the same buffer. A program
-  // that releases each before it creates the next never does that, so neither may we. Releasing one frees no memory and
+  // NVIDIA's driver crashes if an older sub-buffer is released before a younger one that overlaps it. A program that
+  // releases each before it creates the next never does that, so neither may we. Releasing one frees no memory and
   // waits for nothing. An object over shared virtual memory would outlive that memory.
   if (bytes_max_ == 0 || bytes == 0) {
     clReleaseMemObject(memory);
