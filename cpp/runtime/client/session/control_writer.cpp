@@ -117,7 +117,7 @@ void ControlWriter::write(How how) {
     drop_gathered();
     return mutex_.unlock();
   }
-  is_writing_ = true;
+  is_writing_ = is_wanted_ = true;  // the thread before may have taken the batch that is wanted here, and sent a part
   writes_ = how;
   for (int round = 0; round < kRoundsMax && !is_blocked && is_wanted_; ++round) {
     if (left_ == leaving_.size()) {

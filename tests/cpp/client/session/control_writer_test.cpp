@@ -184,6 +184,21 @@ TEST_F(ControlWriterTest, ShortAndLateWritesLoseAndDoubleNothing) {
   }
 }
 
+// The thread that writes takes what the flushing one wants to be sent, and may stop before all of it is.
+TEST_F(ControlWriterTest, AFlushSendsWhatAnotherThreadHasTakenAndLeft) {
+  using namespace std::chrono_literals;
+  const auto sink = std::make_shared<FaultConnection>(FaultConnection::Faults{.piece_max = kSize, .delay_max = 100ms});
+  const auto writer = std::make_shared<ControlWriter>(sink, submitter_);
+  submitter_.add(writer);
+  for (int i = 0; i < 2; ++i) writer->append(kMessage);
+  writer->submit_now();  // one of two; the other one is soon on its way in the submitter's thread
+  for (int i = 0; i < 3; ++i) writer->append(kMessage);
+  std::this_thread::sleep_for(30ms);
+  writer->flush();
+  EXPECT_EQ(sink->written(), 5 * kSize);
+  submitter_.remove(*writer);
+}
+
 TEST_F(ControlWriterTest, ABreakInAMessageHoldsUpNobody) {
   for (std::size_t at = 1; at < 2 * kSize; at += 3) {
     const auto sink = std::make_shared<FaultConnection>(FaultConnection::Faults{.breaks_after = at});
