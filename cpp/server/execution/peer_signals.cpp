@@ -53,8 +53,15 @@ void PeerSignals::signal_by(PeerId peer, EventId id, std::int32_t status) {
   }
 }
 
+void PeerSignals::signal_ahead(PeerId peer, EventId id, std::int32_t status) {
+  events_.find(id) != nullptr ? signal_for(peer, id, status) : signal_by(peer, id, status);
+}
+
 void PeerSignals::fail_expected(PeerId peer, std::int32_t status) {
   for (const EventId id : events_.expected_of(peer)) signal(id, status);
+}
+
+void PeerSignals::forget_early(PeerId peer) {
   const auto early = early_.find(peer);
   if (early == early_.end()) return;
   early_count_ -= early->second.size();

@@ -24,8 +24,12 @@ class PeerSignals {
   void signal_for(PeerId peer, EventId id, std::int32_t status);
   // The same from that peer, which may be faster than the client's expect().
   void signal_by(PeerId peer, EventId id, std::int32_t status);
+  // The same from the client, whose expect() of the event may be handled later.
+  void signal_ahead(PeerId peer, EventId id, std::int32_t status);
   // The peer is lost: fails the events expected from it.
   void fail_expected(PeerId peer, std::int32_t status);
+  // Signals of events that are not expected by now.
+  void forget_early(PeerId peer);
 
  private:
   void count_early();

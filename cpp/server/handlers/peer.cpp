@@ -134,7 +134,9 @@ void handle(Session& session, const ConnectPeer& message) {
 void handle(Session& session, const ClosePeer& message) {
   check_peer(message.peer);
   session.peers().close(message.peer, message.is_gone != 0);
-  if (message.is_gone != 0) session.signals().fail_expected(message.peer, CL_DEVICE_NOT_AVAILABLE);
+  if (message.is_gone == 0) return;
+  session.signals().fail_expected(message.peer, CL_DEVICE_NOT_AVAILABLE);
+  session.signals().forget_early(message.peer);
 }
 
 void handle(Session& session, const ForwardEvent& message) {

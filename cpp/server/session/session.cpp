@@ -115,23 +115,31 @@ void Session::serve() {
 }
 
 // A command that waits for a lost server must not also wait for a compiler. So the client's message about the loss is
-// handled early; handling it again in its turn changes nothing.
+// handled early, and the signals before it that the server could not deliver. In their turn they change nothing.
 void Session::wait_for_late(const Program& late, MessageBuffer& buffer) {
   constexpr std::chrono::milliseconds kLook{20};
   constexpr std::size_t kReadAhead = 1u << 20;
   std::size_t looked_at = 0;
   while (!builds_.late().wait_for(late, kLook)) {
-    if (buffer.pending() >= kReadAhead) continue;
-    const std::ptrdiff_t count = control_.connection->try_read_some(buffer.space());
-    if (count == 0) return builds_.late().wait(late);
-    if (count < 0) continue;
-    buffer.commit(static_cast<std::size_t>(count));
-    const LeavingLock lock(mutex_);
-    looked_at = buffer.peek(looked_at, [this](std::uint16_t code, Bytes payload) {
-      mutex_.assume_held();
-      ClosePeer message{};
-      if (code == ClosePeer::kCode && Decoder(payload).read(message) && message.is_gone != 0) execute(code, payload);
+    if (buffer.pending() < kReadAhead) {
+      const std::ptrdiff_t count = control_.connection->try_read_some(buffer.space());
+      if (count == 0) return builds_.late().wait(late);
+      if (count > 0) buffer.commit(static_cast<std::size_t>(count));
+    }
+    run_locked([&] {
+      looked_at = buffer.peek(looked_at, [this](std::uint16_t code, Bytes payload) {
+        mutex_.assume_held();
+        SignalEvent signal{};
+        ClosePeer close{};
+        if (code == SignalEvent::kCode && Decoder(payload).read(signal) && signal.peer != 0) {
+          signals().signal_ahead(signal.peer, signal.event, signal.status);
+        } else if (code == ClosePeer::kCode && Decoder(payload).read(close) && close.is_gone != 0) {
+          peers().close(close.peer, true);
+          signals().fail_expected(close.peer, CL_DEVICE_NOT_AVAILABLE);
+        }
+      });
     });
+    EventPoller::leave_all();  // the ends of commands that have become ready
   }
 }
 

@@ -2,6 +2,7 @@
 // there only the outcome is shared, and the native program is made when a kernel is used.
 #include "server/program/shared_builds.h"
 
+#include <optional>
 #include <random>
 
 #include "server/peer/peer_fixture.h"
@@ -129,6 +130,43 @@ TEST_F(SharedBuildsTest, ABuilderThatIsGoneIsNotWaitedFor) {
   wait_for(b_, second);
   EXPECT_EQ(sources, before + 1);
   EXPECT_EQ(result_of(b_, b_queue_, others_program_), 107);
+}
+
+// The message about a lost server overtakes what waits for a compiler, but not the signals that the client sent before
+// it for that server.
+TEST_F(SharedBuildsTest, WhatAServerThatIsGoneHadEndedStaysEnded) {
+  link();
+  const std::string source = unique(kSource);
+  wait_for(a_, send_build(a_, program_, source, 0, 5));
+  wait_for(b_, send_build(b_, others_program_, source, kFirst, 5));
+  const ObjectId kernel = b_.make_kernel(others_program_, "add_mv"), buffer = b_.make_buffer(64);
+  const EventId ended = 1000, lost = 1001, ended_later = 1002;
+  const std::vector<int> one{1};
+  // The event of a write that waits for `event`.
+  const auto write_after = [&](EventId event) {
+    const EventId waits[] = {event};
+    b_.write<int>(b_queue_, buffer, one, event + 100, waits);
+    b_.send(ObserveEvent{event + 100});
+    return event + 100;
+  };
+  b_.send(ExpectEvent{ended, kFirst});
+  b_.send(ExpectEvent{lost, kFirst});
+  const EventId after_ended = write_after(ended), after_lost = write_after(lost);
+  std::optional<HeldBuilds> held(std::in_place);
+  const int value = 7;
+  const KernelArgument arguments[] = {memory_argument(0, buffer), value_argument(1, value)};
+  b_.enqueue(b_queue_, kernel, 1, arguments);
+  b_.send(ExpectEvent{ended_later, kFirst});
+  const EventId after_ended_later = write_after(ended_later);
+  b_.send(SignalEvent{ended, CL_COMPLETE, kFirst});
+  b_.send(SignalEvent{ended_later, CL_COMPLETE, kFirst});
+  b_.send(ClosePeer{kFirst, 1});
+  // While the compiler works.
+  EXPECT_LT(b_.event_status(after_lost), 0);
+  EXPECT_EQ(b_.event_status(after_ended), CL_COMPLETE);
+  EXPECT_FALSE(b_.has_ended(after_ended_later));
+  held.reset();
+  EXPECT_EQ(b_.event_status(after_ended_later), CL_COMPLETE);
 }
 
 TEST_F(SharedBuildsTest, AnOldBuildIsForgotten) {

@@ -9,6 +9,8 @@ std::atomic<bool> remotecl::testing::hides_objects{false};
 
 namespace {
 
+std::atomic<bool> g_holds_builds{false};
+
 template <class Function>
 Function* next(const char* name, Function*) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
@@ -24,6 +26,12 @@ bool is_object(cl_program program) {
 
 }  // namespace
 
+remotecl::testing::HeldBuilds::HeldBuilds() { g_holds_builds = true; }
+remotecl::testing::HeldBuilds::~HeldBuilds() {
+  g_holds_builds = false;
+  g_holds_builds.notify_all();
+}
+
 // In front of the loader.
 #pragma GCC visibility push(default)
 extern "C" {
@@ -33,6 +41,13 @@ cl_program clCreateProgramWithSource(cl_context context, cl_uint count, const ch
   static auto* const call = next("clCreateProgramWithSource", &clCreateProgramWithSource);
   ++remotecl::testing::sources;
   return call(context, count, strings, sizes, error);
+}
+
+cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device_id* devices, const char* options,
+                      void(CL_CALLBACK* notify)(cl_program, void*), void* data) {
+  static auto* const call = next("clBuildProgram", &clBuildProgram);
+  g_holds_builds.wait(true);
+  return call(program, count, devices, options, notify, data);
 }
 
 cl_program clLinkProgram(cl_context context, cl_uint devices_count, const cl_device_id* devices, const char* options,

@@ -11,4 +11,13 @@ extern std::atomic<int> links;
 // Whether it has no binaries of compiled objects.
 extern std::atomic<bool> hides_objects;
 
+// Its builds wait as long as this exists.
+class HeldBuilds {
+ public:
+  HeldBuilds();
+  ~HeldBuilds();
+  HeldBuilds(const HeldBuilds&) = delete;
+  HeldBuilds& operator=(const HeldBuilds&) = delete;
+};
+
 }  // namespace remotecl::testing
