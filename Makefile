@@ -10,8 +10,8 @@ PACKAGE := $(VENV)/.package-stamp
 DEMO_PACKAGE := $(VENV)/.demo-stamp
 # What runs in the guest of `make rdma`.
 RDMA_TARGETS := remotecl remotecl-server remotecl_fake_driver rdma-transfers remotecl_rdma_tests remotecl_rdma_faults_tests
-# Most tests wait for something most of the time. A file's tests share servers and data, so they stay in one process, and
-# files start in the order of their names: in the other order, of numbers of tests, long ones of few tests come last.
+# Most tests wait for something most of the time. A file's tests share servers and data, so they stay in one process.
+# pytest-xdist would start the files with most tests first, and long files with few tests last.
 export PYTEST_WORKERS := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 # Everything that goes into the wheel.
 PACKAGE_SOURCES := $(shell find cpp python tests/bench CMakeLists.txt pyproject.toml README.md LICENSE \

@@ -73,5 +73,5 @@ export REMOTECL_TEST_PROGRAM_TIMEOUT_S=600
 export REMOTECL_TEST_MEMORY_FACTOR=8  # several bytes beside each, and freed ones are kept
 left_out=()  # the thread sanitizer ends a child that is forked off a process with threads, and starts threads itself
 [[ $sanitizer != thread ]] || left_out=(--deselect tests/python/test_processes.py::test_a_child_that_is_forked_later_is_told_so_and_the_parent_goes_on)
-setarch --addr-no-randomize "$PYTHON" -m pytest $PYTEST_WORKERS -m "not slow and not namespaces and not soak and not camera" "${left_out[@]}"
+setarch --addr-no-randomize "$PYTHON" -m pytest ${PYTEST_WORKERS-} -m "not slow and not namespaces and not soak and not camera" "${left_out[@]}"
 [[ -z $(ls "$reports") ]]

@@ -94,6 +94,8 @@ def tell(**more):
     return json.loads(subprocess.run(command, env=os.environ | more, capture_output=True, check=True, text=True).stdout)
 assert tell() == before, set(tell().items()) ^ set(before.items())
 assert tell(OCL_ICD_VENDORS="/elsewhere") == before | {{"OCL_ICD_VENDORS": "/elsewhere"}}, "the program's own choice"
+for nonsense in "", "1":  # a script has cleared or set it
+    assert tell(REMOTECL_ACTIVATED=nonsense)["OCL_ICD_VENDORS"] == os.environ["OCL_ICD_VENDORS"]
 """
     run_program(program, REMOTECL_SERVERS=addresses)
     run_program(program, OCL_ICD_VENDORS="/etc/OpenCL/vendors", PYOPENCL_CTX="0")

@@ -30,7 +30,8 @@ void PeerSignals::signal(EventId id, std::int32_t status) {
 
 void PeerSignals::signal_for(PeerId peer, EventId id, std::int32_t status) {
   const Event* event = events_.find(id);
-  if (event != nullptr && event->expected_of == peer) signal(id, status);
+  if (event == nullptr) return forget_early(peer, id);
+  if (event->expected_of == peer) signal(id, status);
 }
 
 void PeerSignals::signal_by(PeerId peer, EventId id, std::int32_t status) {
@@ -45,7 +46,7 @@ void PeerSignals::signal_by(PeerId peer, EventId id, std::int32_t status) {
   try {
     count_early();
   } catch (const HeldTooMuch&) {
-    // The peer's link ends. The session goes on and needs the memory.
+    // The peer's link ends. The session goes on and needs the memory, unless it was the client that signalled.
     early_count_ -= early.size();
     early_.erase(peer);
     count_early();
@@ -66,6 +67,13 @@ void PeerSignals::forget_early(PeerId peer) {
   if (early == early_.end()) return;
   early_count_ -= early->second.size();
   early_.erase(early);
+  count_early();
+}
+
+void PeerSignals::forget_early(PeerId peer, EventId id) {
+  const auto early = early_.find(peer);
+  if (early == early_.end() || early->second.erase(id) == 0) return;
+  --early_count_;
   count_early();
 }
 

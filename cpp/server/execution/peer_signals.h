@@ -28,10 +28,11 @@ class PeerSignals {
   void signal_ahead(PeerId peer, EventId id, std::int32_t status);
   // The peer is lost: fails the events expected from it.
   void fail_expected(PeerId peer, std::int32_t status);
-  // Signals of events that are not expected by now.
+  // Drops the signals of events that are not expected by now.
   void forget_early(PeerId peer);
 
  private:
+  void forget_early(PeerId peer, EventId id);
   void count_early();
 
   EventTable& events_;

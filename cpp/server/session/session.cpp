@@ -16,6 +16,9 @@
 namespace remotecl::server {
 namespace {
 
+// Messages about others are refused in their turn.
+bool is_peer(PeerId peer) { return peer != 0 && peer <= kPeersMax; }
+
 // Reads on for a moment after the last message, because closing a socket with unread bytes would discard what
 // was sent.
 void linger(Connection& connection) {
@@ -114,8 +117,9 @@ void Session::serve() {
   }
 }
 
-// A command that waits for a lost server must not also wait for a compiler. So the client's message about the loss is
-// handled early, and the signals before it that the server could not deliver. In their turn they change nothing.
+// A command that waits for a lost server must not also wait for a compiler. So the session handles early what the
+// client says about a lost server, and the signals that it relays for other servers. In their turn these change
+// nothing.
 void Session::wait_for_late(const Program& late, MessageBuffer& buffer) {
   constexpr std::chrono::milliseconds kLook{20};
   constexpr std::size_t kReadAhead = 1u << 20;
@@ -131,15 +135,16 @@ void Session::wait_for_late(const Program& late, MessageBuffer& buffer) {
         mutex_.assume_held();
         SignalEvent signal{};
         ClosePeer close{};
-        if (code == SignalEvent::kCode && Decoder(payload).read(signal) && signal.peer != 0) {
+        if (code == SignalEvent::kCode && Decoder(payload).read(signal) && is_peer(signal.peer)) {
           signals().signal_ahead(signal.peer, signal.event, signal.status);
-        } else if (code == ClosePeer::kCode && Decoder(payload).read(close) && close.is_gone != 0) {
+        } else if (code == ClosePeer::kCode && Decoder(payload).read(close) && close.is_gone != 0 &&
+                   is_peer(close.peer)) {
           peers().close(close.peer, true);
           signals().fail_expected(close.peer, CL_DEVICE_NOT_AVAILABLE);
         }
       });
     });
-    EventPoller::leave_all();  // the ends of commands that have become ready
+    EventPoller::leave_all();  // other threads report the ends of commands that have become ready
   }
 }
 

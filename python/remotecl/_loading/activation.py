@@ -95,8 +95,11 @@ def original_environment() -> dict[str, str]:
 
 
 def _changes() -> dict[str, tuple[str | None, str]]:
-    changes: dict[str, tuple[str | None, str]] = json.loads(os.environ.get(_CHANGES, "{}"))
-    return changes
+    try:
+        changes: dict[str, tuple[str | None, str]] = json.loads(os.environ.get(_CHANGES, ""))
+    except ValueError:  # not set, or cleared by a script
+        return {}
+    return changes if isinstance(changes, dict) else {}
 
 
 def _resolve_servers() -> None:

@@ -105,12 +105,10 @@ void Server::expect_idle() {
 
 struct Client {
   Client(const std::string& servers, std::uint64_t seed, const KillPlan& plan)
-      : process(
-            {REMOTECL_RANDOM_CLIENT, "--gtest_brief=1"},
-            {"REMOTECL_TEST_SERVERS=" + servers, "REMOTECL_TEST_SEED=" + std::to_string(seed),
-             "REMOTECL_RECONNECT=" + plan.window_text(), "REMOTECL_BULK_STREAMS=" + std::to_string(plan.streams),
-             "REMOTECL_BULK_CHANNELS=", std::string("REMOTECL_SHARED_MEMORY=") + (plan.shares_memory ? "on" : "off")}) {
-  }
+      : process({REMOTECL_RANDOM_CLIENT, "--gtest_brief=1"},
+                {"REMOTECL_TEST_SERVERS=" + servers, "REMOTECL_TEST_SEED=" + std::to_string(seed),
+                 "REMOTECL_RECONNECT=" + plan.window_text(), "REMOTECL_BULK_STREAMS=" + std::to_string(plan.streams),
+                 std::string("REMOTECL_SHARED_MEMORY=") + (plan.shares_memory ? "on" : "off")}) {}
 
   ChildProcess process;
   unsigned lost = 0;  // servers that were killed while it used them

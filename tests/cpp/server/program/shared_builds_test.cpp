@@ -138,6 +138,7 @@ TEST_F(SharedBuildsTest, WhatAServerThatIsGoneHadEndedStaysEnded) {
   link();
   const std::string source = unique(kSource);
   wait_for(a_, send_build(a_, program_, source, 0, 5));
+  std::optional<HeldBuilds> held(std::in_place);
   wait_for(b_, send_build(b_, others_program_, source, kFirst, 5));
   const ObjectId kernel = b_.make_kernel(others_program_, "add_mv"), buffer = b_.make_buffer(64);
   const EventId ended = 1000, lost = 1001, ended_later = 1002;
@@ -146,24 +147,25 @@ TEST_F(SharedBuildsTest, WhatAServerThatIsGoneHadEndedStaysEnded) {
   const auto write_after = [&](EventId event) {
     const EventId waits[] = {event};
     b_.write<int>(b_queue_, buffer, one, event + 100, waits);
-    b_.send(ObserveEvent{event + 100});
+    b_.add(ObserveEvent{event + 100});
     return event + 100;
   };
-  b_.send(ExpectEvent{ended, kFirst});
-  b_.send(ExpectEvent{lost, kFirst});
+  b_.add(ExpectEvent{ended, kFirst});
+  b_.add(ExpectEvent{lost, kFirst});
   const EventId after_ended = write_after(ended), after_lost = write_after(lost);
-  std::optional<HeldBuilds> held(std::in_place);
   const int value = 7;
   const KernelArgument arguments[] = {memory_argument(0, buffer), value_argument(1, value)};
   b_.enqueue(b_queue_, kernel, 1, arguments);
-  b_.send(ExpectEvent{ended_later, kFirst});
+  b_.add(ExpectEvent{ended_later, kFirst});
   const EventId after_ended_later = write_after(ended_later);
-  b_.send(SignalEvent{ended, CL_COMPLETE, kFirst});
-  b_.send(SignalEvent{ended_later, CL_COMPLETE, kFirst});
-  b_.send(ClosePeer{kFirst, 1});
+  b_.add(SignalEvent{ended, CL_COMPLETE, kFirst});
+  b_.add(SignalEvent{ended_later, CL_COMPLETE, kFirst});
+  b_.add(ClosePeer{kFirst, 1});
+  b_.flush();  // at once, so that all of it has come when the kernel begins to wait
   // While the compiler works.
   EXPECT_LT(b_.event_status(after_lost), 0);
   EXPECT_EQ(b_.event_status(after_ended), CL_COMPLETE);
+  EXPECT_EQ(HeldBuilds::waiting(), 1);
   EXPECT_FALSE(b_.has_ended(after_ended_later));
   held.reset();
   EXPECT_EQ(b_.event_status(after_ended_later), CL_COMPLETE);

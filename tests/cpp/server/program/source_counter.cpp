@@ -10,6 +10,7 @@ std::atomic<bool> remotecl::testing::hides_objects{false};
 namespace {
 
 std::atomic<bool> g_holds_builds{false};
+std::atomic<int> g_waiting{0};
 
 template <class Function>
 Function* next(const char* name, Function*) {
@@ -26,6 +27,7 @@ bool is_object(cl_program program) {
 
 }  // namespace
 
+int remotecl::testing::HeldBuilds::waiting() { return g_waiting; }
 remotecl::testing::HeldBuilds::HeldBuilds() { g_holds_builds = true; }
 remotecl::testing::HeldBuilds::~HeldBuilds() {
   g_holds_builds = false;
@@ -46,7 +48,9 @@ cl_program clCreateProgramWithSource(cl_context context, cl_uint count, const ch
 cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device_id* devices, const char* options,
                       void(CL_CALLBACK* notify)(cl_program, void*), void* data) {
   static auto* const call = next("clBuildProgram", &clBuildProgram);
+  ++g_waiting;
   g_holds_builds.wait(true);
+  --g_waiting;
   return call(program, count, devices, options, notify, data);
 }
 

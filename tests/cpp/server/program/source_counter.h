@@ -18,6 +18,8 @@ class HeldBuilds {
   ~HeldBuilds();
   HeldBuilds(const HeldBuilds&) = delete;
   HeldBuilds& operator=(const HeldBuilds&) = delete;
+  // How many wait.
+  static int waiting();
 };
 
 }  // namespace remotecl::testing
