@@ -11,7 +11,7 @@
 namespace remotecl::server {
 
 void check_peer(PeerId peer) {
-  if (peer == 0 || peer > kPeersMax) throw ProtocolError("peer " + std::to_string(peer) + " cannot be");
+  if (!PeerTable::can_be(peer)) throw ProtocolError("peer " + std::to_string(peer) + " cannot be");
 }
 
 namespace {

@@ -67,6 +67,9 @@ class PeerTable {
   };
   std::vector<LinkTraffic> traffic() EXCLUDES(mutex_);
 
+  // Whether a peer can have this number.
+  static bool can_be(PeerId peer) { return peer != 0 && peer <= kPeersMax; }
+
   enum Which { kConnected, kOrLost };
   // Null if there is no such link.
   Ref<PeerLink> find(PeerId peer, Which which = kConnected) EXCLUDES(mutex_);

@@ -16,9 +16,6 @@
 namespace remotecl::server {
 namespace {
 
-// Messages about others are refused in their turn.
-bool is_peer(PeerId peer) { return peer != 0 && peer <= kPeersMax; }
-
 // Reads on for a moment after the last message, because closing a socket with unread bytes would discard what
 // was sent.
 void linger(Connection& connection) {
@@ -131,14 +128,15 @@ void Session::wait_for_late(const Program& late, MessageBuffer& buffer) {
       if (count > 0) buffer.commit(static_cast<std::size_t>(count));
     }
     run_locked([&] {
+      // Messages about peers that cannot be are refused in their turn.
       looked_at = buffer.peek(looked_at, [this](std::uint16_t code, Bytes payload) {
         mutex_.assume_held();
         SignalEvent signal{};
         ClosePeer close{};
-        if (code == SignalEvent::kCode && Decoder(payload).read(signal) && is_peer(signal.peer)) {
+        if (code == SignalEvent::kCode && Decoder(payload).read(signal) && PeerTable::can_be(signal.peer)) {
           signals().signal_ahead(signal.peer, signal.event, signal.status);
         } else if (code == ClosePeer::kCode && Decoder(payload).read(close) && close.is_gone != 0 &&
-                   is_peer(close.peer)) {
+                   PeerTable::can_be(close.peer)) {
           peers().close(close.peer, true);
           signals().fail_expected(close.peer, CL_DEVICE_NOT_AVAILABLE);
         }

@@ -195,8 +195,7 @@ void KillTest::expect_end(Client& client) {
 }
 
 // Daemons that are gone are started again, a new client uses all, and those that were there have to be free of all
-// sessions. That client also makes their drivers open what they open with the first commands and keep, even if no other
-// one has used them.
+// sessions. With the first commands drivers open descriptors that they keep; that client gives such commands to all.
 void KillTest::tidy_up(const KillPlan& plan) {
   clients_.clear();
   std::vector<Server*> survivors;
