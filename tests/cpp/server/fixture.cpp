@@ -5,11 +5,17 @@
 #include <fstream>
 #include <thread>
 
+#include "server/isolation/session_environment.h"
+
 namespace remotecl::testing {
 
 std::optional<server::ProcessCommand> isolation() {
-  return server::ProcessCommand{REMOTECL_SERVER_PROGRAM,
-                                {"remotecl-server", "--session-process", "--devices", "0", "--log-level", "off"}};
+  server::ProcessCommand command{REMOTECL_SERVER_PROGRAM,
+                                 {"remotecl-server", "--session-process", "--devices", "0", "--log-level", "off"}};
+  for (const std::string& path : server::driver_paths()) {
+    command.arguments.insert(command.arguments.end(), {"--session-path", path});
+  }
+  return command;
 }
 
 ServerTest::ServerTest(const LimitsTable& limits, Store* store)
