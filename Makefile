@@ -10,9 +10,11 @@ PACKAGE := $(VENV)/.package-stamp
 DEMO_PACKAGE := $(VENV)/.demo-stamp
 # What runs in the guest of `make rdma`.
 RDMA_TARGETS := remotecl remotecl-server remotecl_fake_driver rdma-transfers remotecl_rdma_tests remotecl_rdma_faults_tests
-# Most tests wait for something most of the time. A file's tests share servers and data, so they stay in one process.
-# pytest-xdist would start the files with most tests first, and long files with few tests last.
-export PYTEST_WORKERS := --numprocesses 2 --dist loadfile --no-loadscope-reorder
+# Most tests wait for something most of the time, so that three keep two cores busy.
+TESTS_AT_ONCE := 3
+# A file's tests share servers and data, so they stay in one process. pytest-xdist would start the files with most tests
+# first, and long files with few tests last.
+export PYTEST_WORKERS := --numprocesses $(TESTS_AT_ONCE) --dist loadfile --no-loadscope-reorder
 # Everything that goes into the wheel.
 PACKAGE_SOURCES := $(shell find cpp python tests/bench CMakeLists.txt pyproject.toml README.md LICENSE \
                      -type f -not -name '*.pyc' 2>/dev/null)
@@ -85,7 +87,7 @@ demo:
 	@$(VENV)/bin/remotecl demo
 
 test: build package
-	ctest --test-dir build --output-on-failure --no-tests=error --parallel 2
+	ctest --test-dir build --output-on-failure --no-tests=error --parallel $(TESTS_AT_ONCE)
 	$(PYTHON) -m pytest $(PYTEST_WORKERS)
 
 bench: package
