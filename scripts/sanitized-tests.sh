@@ -55,7 +55,7 @@ export ASAN_OPTIONS=$ASAN_OPTIONS:log_path=$reports/address
 export TSAN_OPTIONS=$TSAN_OPTIONS:log_path=$reports/thread
 export UBSAN_OPTIONS=$UBSAN_OPTIONS:log_path=$reports/undefined
 
-ctest --test-dir "$build" --output-on-failure --no-tests=error
+ctest --test-dir "$build" --output-on-failure --no-tests=error --parallel "${TESTS_AT_ONCE:-1}"
 [[ -z $(ls "$reports") ]]
 
 # Python is not instrumented itself, so the runtime has to be loaded before it; libstdc++ too, or its exceptions
