@@ -80,3 +80,30 @@ def test_interactively(choose):
     assert choose("import remotecl", answers="\n") == "0"
     assert choose("import remotecl", answers="1,0\n") == "1 0"
     assert choose(answers="remotecl\n1\n") == "1"
+
+
+UNMAPPED_ELSEWHERE = """
+import numpy as np
+import pyopencl as cl
+import remotecl
+
+context = remotecl.connect(*{addresses!r}).context()
+one, other = (cl.CommandQueue(context, device) for device in (context.devices[0], context.devices[-1]))
+image = cl.create_image(context, cl.mem_flags.READ_WRITE,
+                        cl.ImageFormat(cl.channel_order.R, cl.channel_type.UNSIGNED_INT32), shape=(8, 8))
+expected = np.arange(64, dtype=np.uint32).reshape(8, 8)
+cl.enqueue_copy(one, image, expected, origin=(0, 0), region=(8, 8))
+pixels, *_, row_pitch, _ = cl.enqueue_map_image(
+    one, image, cl.map_flags.WRITE | cl.map_flags.READ, (2, 2), (4, 4), (4, 4), np.uint32, strides=(32, 4))
+assert row_pitch == 32
+pixels[:] = 7
+expected[2:6, 2:6] = 7
+pixels.base.release(other)  # the two servers have had nothing to say to each other until now
+found = np.empty_like(expected)
+cl.enqueue_copy(other, found, image, origin=(0, 0), region=(8, 8))
+assert (found == expected).all(), found
+"""
+
+
+def test_a_part_of_an_image_is_unmapped_on_the_queue_of_another_server(run_program, cluster):
+    run_program(UNMAPPED_ELSEWHERE.format(addresses=cluster.addresses))

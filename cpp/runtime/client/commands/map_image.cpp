@@ -60,6 +60,13 @@ struct UnmapImagePlan : Plan {
                    (overwrites_all(image, mapping.region) || storage.residency.valid(all_of(image), kHost));
     return CL_SUCCESS;
   }
+  // Perhaps it only has to wait for a link of two servers, and is planned again then.
+  void refused() const {
+    image.add_mapping(mapping);
+    if (const auto& coherent = image.storage().coherent) {
+      coherent->mapped(image, ImageArea{image, mapping.origin, mapping.region}.ranges());
+    }
+  }
   void will_use(auto& uses) const { uses.writes(image, all_of(image)); }
   void uses(auto& uses) const {
     if (is_written) writes_region(uses, image, mapping.region);
