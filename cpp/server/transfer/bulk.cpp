@@ -215,8 +215,8 @@ bool BulkReceiver::receive_chunk(BulkTransport& transport, const BulkHeader& hea
   if (transfer.left() != 0) return true;
   transfers_.fetch_add(1, std::memory_order_relaxed);
   transfer.set_transport(transport.received_by());
+  transport.report_received();  // before the command can end: the application may free the memory then
   finish(transfer);
-  transport.report_received();  // after finish(), because it costs a system call and the command should end first
   return true;
 }
 

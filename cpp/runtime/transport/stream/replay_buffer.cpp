@@ -39,20 +39,24 @@ void ReplayBuffer::borrow(Bytes bytes) {
   ++borrowed_;
 }
 
-void ReplayBuffer::own_borrowed(std::uint64_t end) {
+void ReplayBuffer::own_borrowed(std::uint64_t end, AcknowledgedBytes& acknowledged) {
   if (borrowed_ == 0) return;
   for (Segment& segment : segments_) {
     if (segment.begin >= end) break;
     if (segment.block) continue;
-    const std::uint64_t dropped = begin_ > segment.begin ? begin_ - segment.begin : 0;
-    const std::size_t size = segment.size - static_cast<std::size_t>(dropped);
-    Segment copy = own(segment.begin + dropped, size);
-    std::memcpy(copy.block.get(), segment.data + dropped, size);
-    copy.size = size;
-    owned_ += size;
-    segment = std::move(copy);
-    --borrowed_;
+    acknowledged.unless_reached(segment.begin + segment.size, [&] { copy(segment); });
   }
+}
+
+void ReplayBuffer::copy(Segment& segment) {
+  const std::uint64_t dropped = begin_ > segment.begin ? begin_ - segment.begin : 0;
+  const std::size_t size = segment.size - static_cast<std::size_t>(dropped);
+  Segment copy = own(segment.begin + dropped, size);
+  std::memcpy(copy.block.get(), segment.data + dropped, size);
+  copy.size = size;
+  owned_ += size;
+  segment = std::move(copy);
+  --borrowed_;
 }
 
 void ReplayBuffer::drop_until(std::uint64_t position) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/base/bytes.h"
+#include "runtime/transport/stream/acknowledged_bytes.h"
 
 namespace remotecl {
 
@@ -23,8 +24,8 @@ class ReplayBuffer {
   void append(Bytes bytes);
   // Borrows the bytes, which must not change until they are owned or dropped.
   void borrow(Bytes bytes);
-  // Copies the borrowed bytes before this position.
-  void own_borrowed(std::uint64_t end);
+  // Copies the borrowed bytes before this position that have not been acknowledged.
+  void own_borrowed(std::uint64_t end, AcknowledgedBytes& acknowledged);
   // Bytes before this position are no longer needed.
   void drop_until(std::uint64_t position);
   // Returns bytes from this position that are contiguous in memory; at least one, unless it is the end.
@@ -44,6 +45,7 @@ class ReplayBuffer {
   };
 
   Segment own(std::uint64_t begin, std::size_t capacity);
+  void copy(Segment& segment);
 
   std::uint64_t begin_ = 0, end_ = 0, owned_ = 0;
   std::deque<Segment> segments_;

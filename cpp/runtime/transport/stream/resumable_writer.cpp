@@ -22,7 +22,7 @@ bool ResumableWriter::adopt_carrier() {
 void ResumableWriter::drop_carrier() { handover_.broke(std::exchange(carrier_, nullptr)); }
 
 bool ResumableWriter::is_crowded() {
-  kept_.drop_until(acknowledged_.load());
+  kept_.drop_until(acknowledged_.count());
   const bool is_crowded = kept_.owned() > kReplayBytesMax;
   may_be_crowded_.store(is_crowded, std::memory_order_relaxed);
   return is_crowded;
@@ -83,7 +83,7 @@ bool ResumableWriter::write_kept(std::size_t size, Keep&& keep, Send&& send) {
   if (ended()) return false;
   const bool is_next = adopt_carrier() && sent_ == kept_.end();
   offer(size);
-  kept_.drop_until(acknowledged_.load(std::memory_order_relaxed));
+  kept_.drop_until(acknowledged_.count());
   const bool is_sent = is_next && send();
   keep();
   count_sent();
@@ -126,7 +126,7 @@ std::ptrdiff_t ResumableWriter::try_write(Bytes from) {
 // Copying costs as much as sending. If the other side is near, its acknowledgement comes sooner.
 void ResumableWriter::reclaim(std::uint64_t position) {
   if (acknowledged_bytes() >= position) return;
-  const auto is_due = [&] { return acknowledged_.load() < position && !ended(); };
+  const auto is_due = [&] { return acknowledged_.count() < position && !ended(); };
   MutexLock lock(mutex_);
   if (impatient_ > 0) {
     --impatient_;
@@ -137,8 +137,8 @@ void ResumableWriter::reclaim(std::uint64_t position) {
     if (is_due()) impatient_ = kImpatient;
   }
   while (is_due() && broken()) room_.wait_for(mutex_, kMissedAfter);
-  kept_.drop_until(acknowledged_.load());
-  if (!ended()) kept_.own_borrowed(position);  // otherwise nobody reads it again
+  kept_.drop_until(acknowledged_.count());
+  if (!ended()) kept_.own_borrowed(position, acknowledged_);  // otherwise nobody reads it again
   is_crowded();
 }
 
@@ -156,11 +156,9 @@ void ResumableWriter::await_writable(std::chrono::milliseconds time) {
 }
 
 bool ResumableWriter::acknowledged(std::uint64_t bytes) {
-  // Takes no lock that a writer holds, because the writer may be blocked until this thread reads on.
+  // Takes no lock that a writer holds while it sends, because it may be blocked until this thread reads on.
   if (bytes > offered_.load(std::memory_order_acquire)) return false;
-  std::uint64_t before = acknowledged_.load();
-  while (bytes > before && !acknowledged_.compare_exchange_weak(before, bytes)) {
-  }
+  acknowledged_.raise_to(bytes);
   wake();
   return true;
 }

@@ -34,7 +34,7 @@ class ResumableWriter {
   bool crowded() { return may_be_crowded_.load(std::memory_order_relaxed) && is_still_crowded(); }
   bool await_room() EXCLUDES(mutex_);
 
-  std::uint64_t acknowledged_bytes() const { return acknowledged_.load(std::memory_order_relaxed); }
+  std::uint64_t acknowledged_bytes() const { return acknowledged_.count(); }
   [[nodiscard]] bool acknowledged(std::uint64_t bytes);
   // Makes threads that wait for room or acknowledgements check again. Does not block.
   void wake() { room_.notify_all(); }
@@ -85,7 +85,7 @@ class ResumableWriter {
   std::uint64_t sent_ GUARDED_BY(mutex_) = 0;        // over carrier_, as a position of the stream
   ReplayBuffer kept_ GUARDED_BY(mutex_);
   std::atomic<std::uint64_t> offered_{0};  // may have been received; written with mutex_
-  std::atomic<std::uint64_t> acknowledged_{0};
+  AcknowledgedBytes acknowledged_;
 };
 
 }  // namespace remotecl

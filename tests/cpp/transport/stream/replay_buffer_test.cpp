@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <future>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -46,15 +49,47 @@ TEST(ReplayBufferTest, WhatIsBorrowedIsNotCopiedUntilItHasToBe) {
   text[9] = 'x';
   EXPECT_EQ(from(buffer, 0), "ab012345678xcd");
   buffer.drop_until(5);
-  buffer.own_borrowed(2);
+  AcknowledgedBytes acknowledged;
+  buffer.own_borrowed(2, acknowledged);
   text[8] = 'y';
   EXPECT_EQ(from(buffer, 5), "34567yxcd") << "the bytes before it were not borrowed";
   text.replace(8, 2, "89");
-  buffer.own_borrowed(12);
+  buffer.own_borrowed(12, acknowledged);
   text.assign(10, '-');
   EXPECT_EQ(from(buffer, 5), "3456789cd");
   buffer.drop_until(12);
   EXPECT_EQ(from(buffer, 12), "cd");
+}
+
+TEST(ReplayBufferTest, WhatHasBeenAcknowledgedIsNotReadAgain) {
+  ReplayBuffer buffer;
+  std::string freed = "0123", needed = "4567";
+  buffer.borrow(as_bytes(freed));
+  buffer.borrow(as_bytes(needed));
+  AcknowledgedBytes acknowledged;
+  acknowledged.raise_to(4);
+  buffer.own_borrowed(8, acknowledged);
+  freed.assign(4, '-');
+  needed.assign(4, '-');
+  EXPECT_EQ(from(buffer, 0), "----4567");
+}
+
+TEST(AcknowledgedBytesTest, NobodyCopiesWhatIsAcknowledgedOnceThatIsKnown) {
+  AcknowledgedBytes acknowledged;
+  std::promise<void> begun, goes_on;
+  auto copying = std::async(std::launch::async, [&] {
+    acknowledged.unless_reached(4, [&] {
+      begun.set_value();
+      goes_on.get_future().wait();
+    });
+  });
+  begun.get_future().wait();
+  auto known = std::async(std::launch::async, [&] { acknowledged.raise_to(4); });
+  EXPECT_EQ(known.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+  goes_on.set_value();
+  known.wait();
+  copying.wait();
+  acknowledged.unless_reached(4, [] { ADD_FAILURE() << "copies what is acknowledged"; });
 }
 
 TEST(ReplayBufferTest, RandomUseKeepsEveryByte) {
@@ -63,6 +98,7 @@ TEST(ReplayBufferTest, RandomUseKeepsEveryByte) {
     std::mt19937 random(seed);
     const auto below = [&random](std::size_t bound) { return static_cast<std::size_t>(random() % bound); };
     ReplayBuffer buffer;
+    AcknowledgedBytes acknowledged;
     std::string all;
     std::vector<std::unique_ptr<std::string>> borrowed;
     for (int step = 0; step < 400; ++step) {
@@ -79,7 +115,7 @@ TEST(ReplayBufferTest, RandomUseKeepsEveryByte) {
           break;
         case 2:
           if (below(8) != 0) break;
-          buffer.own_borrowed(buffer.end());
+          buffer.own_borrowed(buffer.end(), acknowledged);
           for (auto& text : borrowed) text->assign(text->size(), '!');
           borrowed.clear();
           break;
