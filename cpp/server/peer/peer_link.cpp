@@ -1,5 +1,6 @@
 #include "server/peer/peer_link.h"
 
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -29,11 +30,16 @@ PeerLink::PeerLink(const PeerContext& context, PeerId peer, LinkId id, const Sec
       transfers_(context.transfers, bulk_receiver_, bulk_sender_, outbox_),
       pipes_(make_ref<LinkPipes>(outbox_, context.names, context.transfers.counters())) {}
 
-void PeerLink::start() {
+bool PeerLink::start() {
   bulk_sender_.connect(connections_.bulk());
   bulk_receiver_.connect(connections_.bulk());
-  bulk_reader_ = std::thread([this] { receive_bulk(); });
-  reader_ = std::thread([this] { run(); });
+  try {
+    reader_ = std::thread([this] { run(); });
+    return true;
+  } catch (const std::system_error& error) {
+    fail(error);
+    return false;
+  }
 }
 
 void PeerLink::close() {
@@ -45,11 +51,7 @@ void PeerLink::close() {
 void PeerLink::stop() {
   close();
   connections_.stop_reconnecting();
-  if (reader_.joinable()) {
-    reader_.join();
-  } else if (bulk_reader_.joinable()) {  // the other thread could not be started
-    bulk_reader_.join();
-  }
+  if (reader_.joinable()) reader_.join();
   pipes_->close();  // again, if the link has not begun
 }
 
@@ -61,8 +63,12 @@ void PeerLink::run() {
     // The error comes from a command of this session that became ready, not from the peer.
     context_.strand.close(error.what());
   }
+  end();
+}
+
+void PeerLink::end() {
   close();
-  bulk_reader_.join();
+  if (bulk_reader_.joinable()) bulk_reader_.join();
   outbox_.stop();
   try {
     give_up();
@@ -78,6 +84,11 @@ void PeerLink::fail(const std::exception& error) {
 }
 
 void PeerLink::serve() {
+  try {
+    bulk_reader_ = std::thread([this] { receive_bulk(); });
+  } catch (const std::system_error& error) {
+    return fail(error);
+  }
   MessageBuffer buffer;
   HeldMemory received(context_.transfers.counters());
   EventPoller poller(context_.strand.completions());

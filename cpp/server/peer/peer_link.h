@@ -45,7 +45,10 @@ class PeerLink final : public EventSink, public BulkRoute {
 
   bool lost() const { return loss_.is_final(); }
 
-  void start();
+  // Returns false if no thread can be started. Call end() then, without the session's lock.
+  [[nodiscard]] bool start();
+  // Fails what has not moved, and reports the loss.
+  void end();
   // Ends both connections. The rest of the tear-down happens on the link's thread.
   void close();
   // Called by the owner, without the session's lock: waits for the threads.

@@ -75,15 +75,23 @@ std::optional<PeerTable::Invited> PeerTable::find(const Hello& hello, Deadline d
 }
 
 void PeerTable::attach(const Invited& invited, Role role, StreamCarrier carrier, const Address& from) {
-  MutexLock lock(mutex_);
+  Ref<PeerLink> unstarted;
+  {
+    MutexLock lock(mutex_);
+    unstarted = attach_locked(invited, role, std::move(carrier), from);
+  }
+  if (unstarted) unstarted->end();
+}
+
+Ref<PeerLink> PeerTable::attach_locked(const Invited& invited, Role role, StreamCarrier carrier, const Address& from) {
   Peer& entry = peers_[invited.peer];
-  if (stopped_ || !entry.accepts || !same_secret(entry.secret, invited.secret)) return;
+  if (stopped_ || !entry.accepts || !same_secret(entry.secret, invited.secret)) return nullptr;
   (role == Role::kPeerControl ? entry.control : entry.bulk) = std::move(carrier);
-  if (entry.control.connection == nullptr || entry.bulk.connection == nullptr) return;
+  if (entry.control.connection == nullptr || entry.bulk.connection == nullptr) return nullptr;
   entry.accepts = false;
-  begin(invited.peer, entry.wanted, from.host,
-        make_ref<PeerLink>(context_, invited.peer, entry.wanted, invited.secret, std::move(entry.control),
-                           std::move(entry.bulk)));
+  return begin(invited.peer, entry.wanted, from.host,
+               make_ref<PeerLink>(context_, invited.peer, entry.wanted, invited.secret, std::move(entry.control),
+                                  std::move(entry.bulk)));
 }
 
 std::vector<OpenStream> PeerTable::streams(Role role) {
@@ -96,9 +104,9 @@ std::vector<OpenStream> PeerTable::streams(Role role) {
   return streams;
 }
 
-void PeerTable::begin(PeerId peer, LinkId id, const std::string& address, Ref<PeerLink> made) {
+Ref<PeerLink> PeerTable::begin(PeerId peer, LinkId id, const std::string& address, Ref<PeerLink> made) {
   Peer& entry = peers_[peer];
-  if (entry.wanted != id) return;
+  if (entry.wanted != id) return nullptr;
   entry.address = address;
   Ref<PeerLink>& link = entry.link;
   if (link) {
@@ -113,9 +121,10 @@ void PeerTable::begin(PeerId peer, LinkId id, const std::string& address, Ref<Pe
   changed_.notify_all();
   // Sent before the link can report its end.
   context_.client.send(PeerState{peer, id, 1, {}});
-  link->start();
+  if (!link->start()) return link;
   const LogScope scope(context_.strand.id());
   log_info("linked to peer {}", peer);
+  return nullptr;
 }
 
 void PeerTable::end(const Ref<PeerLink>& former) {
@@ -186,8 +195,12 @@ void PeerTable::link(const Attempt& attempt, const Address& number, Deadline dea
   auto link = make_ref<PeerLink>(context_, attempt.peer, attempt.link, attempt.invitation.secret, std::move(control),
                                  std::move(bulk));
   link->reconnect_to(name_of(attempt, number), attempt.invitation);
-  MutexLock lock(mutex_);
-  if (!stopped_) begin(attempt.peer, attempt.link, number.text(), std::move(link));
+  Ref<PeerLink> unstarted;
+  {
+    MutexLock lock(mutex_);
+    if (!stopped_) unstarted = begin(attempt.peer, attempt.link, number.text(), std::move(link));
+  }
+  if (unstarted) unstarted->end();
 }
 
 PeerTable::Outcome PeerTable::try_address(const Attempt& attempt, const Address& address, std::set<std::string>& tried,

@@ -78,7 +78,7 @@ class PeerTable {
   bool gone(PeerId peer) EXCLUDES(mutex_);
   const Ref<PeerNames>& names() const { return names_; }
 
-  // Ends all links and waits for their threads. Call it without the session's lock.
+  // Ends all links and waits for their threads. A link that could not start may still be ending meanwhile. Call it without the session's lock.
   void stop() EXCLUDES(mutex_);
   // Releases everything that links have received. Call it after stop(), with the session's lock.
   void clear() EXCLUDES(mutex_);
@@ -112,8 +112,12 @@ class PeerTable {
     std::string reason;        // why there is no link
   };
 
+  // These return a link that could not start: it is to be ended without the lock.
+  Ref<PeerLink> attach_locked(const Invited& invited, Role role, StreamCarrier carrier, const Address& from)
+      REQUIRES(mutex_);
   // Does nothing if the client wants another link by now, or none.
-  void begin(PeerId peer, LinkId id, const std::string& address, Ref<PeerLink> made) REQUIRES(mutex_);
+  [[nodiscard]] Ref<PeerLink> begin(PeerId peer, LinkId id, const std::string& address, Ref<PeerLink> made)
+      REQUIRES(mutex_);
   void end(const Ref<PeerLink>& former) EXCLUDES(mutex_);
   void try_addresses(const Attempt& attempt) EXCLUDES(mutex_);
   // `tried`: the numeric forms of all addresses so far.
