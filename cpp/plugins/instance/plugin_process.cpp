@@ -13,6 +13,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "runtime/base/argument_pointers.h"
+
 namespace remotecl::plugins {
 namespace {
 
@@ -27,14 +29,6 @@ std::vector<std::string> environment_of_plugin() {
     if (const char* const value = std::getenv(name)) environment.push_back(std::string(name) + "=" + value);
   }
   return environment;
-}
-
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  pointers.reserve(texts.size() + 1);
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
 }
 
 }  // namespace

@@ -27,7 +27,6 @@ class ByteBuffer {
   Bytes bytes() const { return {data_.get(), size_}; }
 
   void clear() { size_ = 0; }
-  void truncate(std::size_t size) { size_ = size; }
 
   // Makes room for `count` more bytes and returns their address; commit() or extend() adds them to the
   // buffer.

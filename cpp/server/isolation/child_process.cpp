@@ -10,6 +10,7 @@
 #include <cstring>
 #include <system_error>
 
+#include "runtime/base/argument_pointers.h"
 #include "server/isolation/session_environment.h"
 #include "server/util/format.h"
 
@@ -23,14 +24,6 @@ sigset_t blocked_signals() {
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
   return signals;
-}
-
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  pointers.reserve(texts.size() + 1);
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
 }
 
 }  // namespace

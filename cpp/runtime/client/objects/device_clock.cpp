@@ -1,9 +1,6 @@
 // Reading a device's clock over the network.
-#include <atomic>
-#include <memory>
-
 #include "runtime/client/objects/device.h"
-#include "runtime/client/session/session.h"
+#include "runtime/client/session/request.h"
 
 namespace remotecl {
 namespace {
@@ -12,24 +9,20 @@ constexpr int kReadings = 16;
 
 cl_int read_clock(Session& session, std::uint32_t device, ClockEstimate::Reading& reading) {
   struct Answer {
-    std::atomic<bool> done{false};
-    cl_int error = CL_DEVICE_NOT_AVAILABLE;
-    std::uint64_t clock_ns = 0, received_ns = 0;
+    cl_int error;
+    std::uint64_t clock_ns, received_ns;
   };
-  const auto answer = std::make_shared<Answer>();
-  const Token token = session.expect_reply([answer](std::uint16_t, const Bytes* payload) {
-    Clock report{};
-    if (payload != nullptr && Decoder(*payload).read(report)) {
-      answer->error = report.error;
-      answer->clock_ns = report.time_ns;
-      answer->received_ns = host_time_ns();
-    }
-    answer->done = true;
-  });
-  const std::uint64_t sent_ns = host_time_ns();
-  session.send(ReadClock{device, token});
-  session.wait([&] { return answer->done.load(); });
-  if (!answer->done.load()) return CL_DEVICE_NOT_AVAILABLE;
+  std::uint64_t sent_ns = 0;
+  const auto answer = ask<Clock>(
+      session,
+      [&](Token token) {
+        sent_ns = host_time_ns();
+        session.send(ReadClock{device, token});
+      },
+      [](const Clock& report) {
+        return Answer{report.error, report.time_ns, host_time_ns()};
+      });
+  if (!answer) return CL_DEVICE_NOT_AVAILABLE;
   reading = {sent_ns, answer->clock_ns, answer->received_ns};
   return answer->error;
 }

@@ -1,11 +1,10 @@
 #include "runtime/client/objects/network.h"
 
 #include <algorithm>
-#include <atomic>
-#include <memory>
+#include <string>
 #include <vector>
 
-#include "runtime/client/session/session.h"
+#include "runtime/client/session/request.h"
 #include "runtime/client/support/ids.h"
 #include "runtime/protocol/device_figures.h"
 
@@ -13,9 +12,8 @@ namespace remotecl {
 namespace {
 
 struct Creation {
-  std::atomic<bool> is_there{false};
-  cl_int error = CL_DEVICE_NOT_AVAILABLE;
-  std::uint64_t size = 0;
+  cl_int error;
+  std::uint64_t size;
   std::string text;
 };
 
@@ -44,22 +42,18 @@ std::size_t resident_groups(const Device& device) {
 
 Ref<MemoryObject> make_network(Context& context, Device& device, std::uint32_t sockets, std::uint32_t ring_bytes,
                                cl_int& error, std::string& why) {
-  const auto answer = std::make_shared<Creation>();
   Session& session = device.session();
   link_servers(context, session);
   const ObjectId id = next_id();
-  const Token token = session.expect_reply([answer](std::uint16_t, const Bytes* payload) {
-    NetworkCreated report{};
-    if (payload != nullptr && Decoder(*payload).read(report)) {
-      answer->error = report.error;
-      answer->size = report.size;
-      answer->text = report.text;
-    }
-    answer->is_there.store(true, std::memory_order_release);
-  });
-  session.send(CreateNetwork{id, token, device.index(), sockets, ring_bytes});
-  session.wait([&answer] { return answer->is_there.load(std::memory_order_acquire); });
-  if (!answer->is_there.load(std::memory_order_acquire)) {
+  const auto answer = ask<NetworkCreated>(
+      session,
+      [&](Token token) {
+        session.send(CreateNetwork{id, token, device.index(), sockets, ring_bytes});
+      },
+      [](const NetworkCreated& report) {
+        return Creation{report.error, report.size, std::string(report.text)};
+      });
+  if (!answer) {
     error = CL_DEVICE_NOT_AVAILABLE;
     return nullptr;
   }

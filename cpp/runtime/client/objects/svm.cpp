@@ -10,6 +10,7 @@
 
 #include "runtime/base/mutex.h"
 #include "runtime/client/objects/platform.h"
+#include "runtime/client/session/request.h"
 
 namespace remotecl {
 namespace {
@@ -96,24 +97,16 @@ std::vector<SvmDevices> devices_by_session(Context& context) {
 }
 
 // Returns the address that the server gave, or 0.
-std::uint64_t ask(const SvmDevices& devices, ObjectId id, cl_mem_flags flags, std::uint64_t size,
-                  std::uint64_t alignment, std::uint64_t address) {
-  struct Answer {
-    std::atomic<bool> there{false};
-    std::uint64_t address = 0;
-  };
-  auto answer = std::make_shared<Answer>();
-  const Token token = devices.session->expect_reply([answer](std::uint16_t, const Bytes* payload) {
-    SvmAllocated report{};
-    if (payload != nullptr && Decoder(*payload).read(report) && report.error == CL_SUCCESS) {
-      answer->address = report.address;
-    }
-    answer->there.store(true, std::memory_order_release);
-  });
-  devices.session->send(
-      AllocateSvm{id, token, std::span<const std::uint32_t>(devices.indices), flags, size, alignment, address});
-  devices.session->wait([&] { return answer->there.load(std::memory_order_acquire); });
-  return answer->there.load() ? answer->address : 0;
+std::uint64_t ask_address(const SvmDevices& devices, ObjectId id, cl_mem_flags flags, std::uint64_t size,
+                          std::uint64_t alignment, std::uint64_t address) {
+  return ask<SvmAllocated>(
+             *devices.session,
+             [&](Token token) {
+               devices.session->send(AllocateSvm{id, token, std::span<const std::uint32_t>(devices.indices), flags,
+                                                 size, alignment, address});
+             },
+             [](const SvmAllocated& report) { return report.error == CL_SUCCESS ? report.address : 0; })
+      .value_or(0);
 }
 
 // One attempt to get the memory at the same address everywhere. What it got but cannot use is kept until all
@@ -141,7 +134,7 @@ bool try_everywhere(Attempt& attempt, std::vector<SvmDevices>& servers, cl_mem_f
                     std::uint64_t alignment) {
   attempt.address = attempt.pages->address();
   for (std::size_t i = 0; i < servers.size(); ++i) {
-    const std::uint64_t got = ask(servers[i], attempt.id, flags, size, alignment, attempt.address);
+    const std::uint64_t got = ask_address(servers[i], attempt.id, flags, size, alignment, attempt.address);
     if (got == 0) return false;
     attempt.granted.push_back(servers[i].session);
     if (got == attempt.address) continue;

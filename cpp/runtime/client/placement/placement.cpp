@@ -32,8 +32,7 @@ std::unique_ptr<schedule::Policy> policy_from(const std::string& name_or_path) {
 
 }  // namespace
 
-Placement::Placement()
-    : scheduler_(schedule::make_policy(schedule::kDefaultPolicy), inputs_), policy_name_(schedule::kDefaultPolicy) {
+Placement::Placement() : scheduler_(schedule::make_policy(schedule::kDefaultPolicy), inputs_) {
   const char* const wanted = std::getenv("REMOTECL_SCHEDULE");
   if (wanted == nullptr || *wanted == '\0') return;
   try {
@@ -47,13 +46,7 @@ void Placement::set_policy(const std::string& name_or_path) { set_policy(policy_
 
 void Placement::set_policy(std::unique_ptr<schedule::Policy> policy) {
   const MutexLock lock(mutex_);
-  policy_name_ = policy->name();
   scheduler_.set_policy(std::move(policy));
-}
-
-std::string Placement::policy_name() {
-  const MutexLock lock(mutex_);
-  return policy_name_;
 }
 
 schedule::Time Placement::now() { return static_cast<double>(host_time_ns()) * 1e-9; }

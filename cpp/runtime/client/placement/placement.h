@@ -30,7 +30,6 @@ class Placement final : public LoadSink, public SampleSink {
   // By name, or a shared library's path. Throws std::runtime_error.
   void set_policy(const std::string& name_or_path);
   void set_policy(std::unique_ptr<schedule::Policy> policy);
-  std::string policy_name();
 
   // To be called before a kernel is placed on them: may take a round trip to each server.
   std::vector<schedule::DeviceId> add_devices(const std::vector<Device*>& devices);
@@ -156,8 +155,7 @@ class Placement final : public LoadSink, public SampleSink {
   std::size_t next_queue_ GUARDED_BY(mutex_) = 0;            // the queue that was looked at last
   std::array<Known, kKnown> known_ GUARDED_BY(mutex_);       // by event, the latest
   std::vector<schedule::Ticket> before_ GUARDED_BY(mutex_);  // reused for its allocation
-  std::string policy_name_ GUARDED_BY(mutex_);
-  schedule::Time links_at_ GUARDED_BY(mutex_) = 0;  // when the scheduler is to be told of links again
+  schedule::Time links_at_ GUARDED_BY(mutex_) = 0;           // when the scheduler is to be told of links again
 };
 
 }  // namespace remotecl

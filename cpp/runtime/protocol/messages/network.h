@@ -5,8 +5,6 @@
 // Sockets inside kernels.
 namespace remotecl {
 
-inline constexpr std::uint32_t kNetworkTextMax = 1024;
-
 // Makes memory with the rings of `sockets` sockets, through which kernels of that device reach the server's sockets.
 // ReleaseBuffer releases it; apart from that only kernel arguments name it.
 struct CreateNetwork {
