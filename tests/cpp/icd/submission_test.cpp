@@ -8,6 +8,7 @@
 #include <future>
 #include <thread>
 
+#include "icd/command_buffers.h"
 #include "icd/fixture.h"
 #include "runtime/client/session/monitor.h"
 #include "support/child_process.h"
@@ -225,6 +226,21 @@ TEST_F(StoppedServerTest, LaunchesHoldUpNobodyWhoUsesTheKernel) {
           check(run(queue_, nothing, 1));
           check(clFinish(queue_));
         }
+      });
+}
+
+TEST_F(StoppedServerTest, AQuestionAboutReplaysHoldsUpNoOtherCallForTheCommandBuffer) {
+  Recorded commands(other_);
+  commands.barrier();
+  commands.finalize();
+  expect_to_go_on(
+      [&] {
+        check(commands.replay());
+        commands.state();
+      },
+      [&] {
+        EXPECT_EQ(CommandBufferApi::get().barrier(commands, nullptr, 0, nullptr, nullptr, nullptr),
+                  CL_INVALID_OPERATION);
       });
 }
 

@@ -2,10 +2,9 @@
 #include "runtime/client/commands/command_buffer.h"
 
 #include <algorithm>
-#include <atomic>
-#include <memory>
 
 #include "runtime/client/commands/command_plan.h"
+#include "runtime/client/session/request.h"
 
 namespace remotecl {
 
@@ -77,10 +76,11 @@ struct CommandBuffer::ReplayPlan : Plan {
 };
 
 cl_int CommandBuffer::enqueue(CommandQueue& queue, WaitList wait, Event** event) {
+  if (!simultaneous_ && is_pending()) return CL_INVALID_OPERATION;
   {
     const MutexLock lock(mutex_);
     if (!recording_ended_) return CL_INVALID_OPERATION;
-    if (!simultaneous_ && is_pending()) return CL_INVALID_OPERATION;
+    if (!simultaneous_ && may_be_pending()) return CL_INVALID_OPERATION;  // another thread was faster
     Replay replay;
     const cl_int error = submit(queue, ReplayPlan{{}, id_, accesses_, replay}, wait, event);
     if (error != CL_SUCCESS) return error;
@@ -94,39 +94,37 @@ void CommandBuffer::remember(Replay replay) {
   const bool covers_last = newest_.queue.get() == replay.queue.get() && replay.queue->in_order();
   if (simultaneous_ && newest_.queue && !covers_last) others_may_be_pending_ = true;
   newest_ = std::move(replay);
+  ++replays_;
 }
 
-bool CommandBuffer::is_pending() {
+bool CommandBuffer::may_be_pending() const {
   if (!newest_.queue) return false;
   const bool newest_ended = (newest_.event && newest_.event->ended()) ||
                             newest_.queue->ended_sequence() >= newest_.sequence || newest_.queue->session().lost();
-  if (newest_ended && !others_may_be_pending_) return false;
-  if (ask_pending()) return true;
-  newest_ = {};
-  others_may_be_pending_ = false;
+  return !newest_ended || others_may_be_pending_;
+}
+
+bool CommandBuffer::is_pending() {
+  std::uint64_t replays = 0;
+  {
+    const MutexLock lock(mutex_);
+    if (!may_be_pending()) return false;
+    replays = replays_;
+  }
+  Session& session = queue_->session();
+  const auto send = [&](Token token) { session.send(QueryCommandBuffer{id_, token}); };
+  const auto take = [](const CommandBufferState& state) { return state.is_pending != 0; };
+  if (ask<CommandBufferState>(session, send, take).value_or(false)) return true;
+  const MutexLock lock(mutex_);
+  if (replays_ == replays) {
+    newest_ = {};
+    others_may_be_pending_ = false;
+  }
   return false;
 }
 
-bool CommandBuffer::ask_pending() {
-  Session& session = queue_->session();
-  struct Answer {
-    std::atomic<bool> there{false};
-    bool is_pending = false;
-  };
-  const auto answer = std::make_shared<Answer>();
-  const Token token = session.expect_reply([answer](std::uint16_t, const Bytes* payload) {
-    CommandBufferState state{};
-    if (payload != nullptr) answer->is_pending = Decoder(*payload).read(state) && state.is_pending != 0;
-    answer->there.store(true);
-  });
-  session.send(QueryCommandBuffer{id_, token});
-  session.wait([&] { return answer->there.load(); });
-  return answer->there.load() && answer->is_pending;
-}
-
 cl_command_buffer_state_khr CommandBuffer::state() {
-  const MutexLock lock(mutex_);
-  if (!recording_ended_) return CL_COMMAND_BUFFER_STATE_RECORDING_KHR;
+  if (is_recording()) return CL_COMMAND_BUFFER_STATE_RECORDING_KHR;
   return is_pending() ? CL_COMMAND_BUFFER_STATE_PENDING_KHR : CL_COMMAND_BUFFER_STATE_EXECUTABLE_KHR;
 }
 

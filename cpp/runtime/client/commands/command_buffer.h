@@ -91,8 +91,10 @@ class CommandBuffer final
   template <class Plan>
   cl_int record(const Plan& plan, SyncPoints wait, cl_sync_point_khr* sync_point);
   void remember(Replay replay) REQUIRES(mutex_);
-  bool is_pending() REQUIRES(mutex_);
-  bool ask_pending() REQUIRES(mutex_);
+  // False if all replays are known to have ended.
+  bool may_be_pending() const REQUIRES(mutex_);
+  // Asks the server if it alone knows, without the lock: the server may have stopped.
+  bool is_pending() EXCLUDES(mutex_);
 
   const Ref<CommandQueue> queue_;
   const bool simultaneous_;
@@ -108,6 +110,7 @@ class CommandBuffer final
   std::map<Kernel*, Ref<Kernel>> kernels_ GUARDED_BY(mutex_);
   std::map<Sampler*, Ref<Sampler>> samplers_ GUARDED_BY(mutex_);
   Replay newest_ GUARDED_BY(mutex_);
+  std::uint64_t replays_ GUARDED_BY(mutex_) = 0;
   bool others_may_be_pending_ GUARDED_BY(mutex_) = false;  // older replays than the newest one
 };
 
