@@ -58,10 +58,8 @@ cl_int copy(CommandQueue& queue, bool blocking, void* to, const void* from, size
       return enqueue_write(queue, *destination.memory, blocking, destination.offset, size, from, wait, event, kType);
     });
   }
-  return maybe_blocking(blocking, dependencies, [&](Event** event) {
-    return enqueue_host_work(
-        queue, kType, wait, [=] { std::memcpy(to, from, size); }, event);
-  });
+  return maybe_blocking(blocking, dependencies,
+                        [&](Event** event) { return enqueue_host_copy(queue, kType, wait, to, from, size, event); });
 }
 
 }  // namespace

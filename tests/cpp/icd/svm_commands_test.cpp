@@ -57,6 +57,27 @@ TEST_F(SvmCommandTest, CopyBetweenHostMemoriesWaits) {
   EXPECT_EQ(status(done), CL_COMPLETE);
 }
 
+// The bytes of a small write are sent with its command, where they are there already.
+TEST_F(SvmCommandTest, WhatACopyBetweenHostMemoriesWritesIsWhatLaterCommandsSend) {
+  const std::vector<int> from = numbers(16);
+  std::vector<int> between(16, -1), to(16, -2);
+  const Owned<cl_mem> buffer = make_buffer(context_, 64), rows = make_buffer(context_, 64);
+  const Owned<cl_event> gate = make_user_event(context_);
+  check(clEnqueueSVMMemcpy(queue_, CL_FALSE, between.data(), from.data(), 64, 1, gate.pointer(), nullptr));
+  check(clEnqueueWriteBuffer(queue_, buffer, CL_FALSE, 0, 64, between.data(), 0, nullptr, nullptr));
+  const std::size_t origin[3] = {0, 0, 0}, region[3] = {8, 4, 1};
+  check(clEnqueueWriteBufferRect(queue_, rows, CL_FALSE, origin, origin, region, 16, 64, 16, 64, between.data(), 0,
+                                 nullptr, nullptr));
+  check(clEnqueueSVMMemcpy(queue_, CL_FALSE, to.data(), between.data(), 64, 0, nullptr, nullptr));
+  check(clSetUserEventStatus(gate, CL_COMPLETE));
+  check(clFinish(queue_));
+  EXPECT_EQ(to, from);
+  check(clEnqueueReadBuffer(queue_, buffer, CL_TRUE, 0, 64, to.data(), 0, nullptr, nullptr));
+  EXPECT_EQ(to, from);
+  check(clEnqueueReadBuffer(queue_, rows, CL_TRUE, 0, 8, to.data(), 0, nullptr, nullptr));
+  EXPECT_EQ(to[1], from[1]);
+}
+
 TEST_F(SvmCommandTest, CopyInsideAnAllocation) {
   const Shared<int> data(context_, 1024);
   data.write(queue_, numbers(1024));

@@ -1,6 +1,10 @@
 // Commands that the client executes itself, in the order of a queue that lives on the server.
+#include <cstring>
+#include <span>
+
 #include "runtime/client/commands/command_plan.h"
 #include "runtime/client/support/callback_thread.h"
+#include "runtime/client/support/inbound_host_ranges.h"
 
 namespace remotecl {
 namespace {
@@ -10,6 +14,7 @@ struct HostWork {
   Ref<Event> over;  // ends in any case; null if nothing on the server waits for it
   Ref<CommandQueue> queue;
   std::function<void()> run;
+  InboundHostRanges::Ticket written;  // null: nothing
 };
 
 void run_host_work(Event& turn, HostWork& work) {
@@ -17,7 +22,8 @@ void run_host_work(Event& turn, HostWork& work) {
   std::array<std::uint64_t, 4> times{};
   const bool profiled = work.queue->profiling() && turn.profile(times);
   if (status == CL_COMPLETE) work.run();
-  work.event->complete(status, profiled ? &times : nullptr);
+  if (work.written) InboundHostRanges::instance().end(work.written);
+  work.event->complete(status, profiled ? turn.device_times() : nullptr);  // in the device's clock, as from the server
   if (work.over) work.over->complete(CL_COMPLETE);
   work.queue->host_work_ended();
 }
@@ -28,12 +34,14 @@ struct HostWorkPlan : Plan {
 
   cl_command_type work_type;
   std::function<void()> run;
+  std::span<std::byte> written{};  // memory whose bytes later commands may send
   std::shared_ptr<HostWork> work = std::make_shared<HostWork>();
 
   void uses(auto&) const {}
   cl_int send(PendingCommand& command) {
     CommandQueue& queue = command.queue();
-    *work = {make_ref<Event>(queue, work_type, false), nullptr, Ref<CommandQueue>(&queue), std::move(run)};
+    *work = {make_ref<Event>(queue, work_type, false), nullptr, Ref<CommandQueue>(&queue), std::move(run), nullptr};
+    if (!written.empty()) work->written = InboundHostRanges::instance().begin(written.data(), written.size());
     if (TraceRecord* record = command.record()) {
       record->type = work_type;
       record->event = work->event->id();  // the event that the application knows
@@ -62,6 +70,12 @@ struct HostWorkPlan : Plan {
 cl_int enqueue_host_work(CommandQueue& queue, cl_command_type type, WaitList wait, std::function<void()> work,
                          Event** event) {
   return submit(queue, HostWorkPlan{{}, type, std::move(work)}, wait, event);
+}
+
+cl_int enqueue_host_copy(CommandQueue& queue, cl_command_type type, WaitList wait, void* to, const void* from,
+                         std::size_t size, Event** event) {
+  const auto run = [=] { std::memcpy(to, from, size); };
+  return submit(queue, HostWorkPlan{{}, type, run, {static_cast<std::byte*>(to), size}}, wait, event);
 }
 
 }  // namespace remotecl
