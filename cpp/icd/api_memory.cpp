@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "icd/enqueue_checks.h"
 #include "icd/info.h"
 #include "icd/memory_flags.h"
 #include "runtime/client/commands/coherent_host_memory.h"
@@ -9,6 +10,7 @@
 namespace {
 
 using namespace remotecl;
+using icd::base_alignment;
 using icd::InfoSink;
 using icd::object;
 using icd::require;
@@ -39,8 +41,6 @@ cl_mem make_buffer(cl_context context, std::vector<cl_mem_properties> properties
   CoherentHostMemory::attach(*made);
   return made.detach()->handle();
 }
-
-cl_ulong base_alignment(const Device& device) { return device.number<cl_uint>(CL_DEVICE_MEM_BASE_ADDR_ALIGN, 8) / 8; }
 
 const icd::InfoRow<MemoryObject> kMemoryInfo[] = {
     {CL_MEM_TYPE,

@@ -31,8 +31,6 @@ Ref<Program> make_program(Context& context, std::vector<Device*> devices, Progra
   return make_ref<Program>(Ref<Context>(&context), std::move(devices), std::move(code), named);
 }
 
-bool takes_il(const Device& device) { return !device.text(CL_DEVICE_IL_VERSION).empty(); }
-
 std::vector<std::string> split(const std::string& names) {
   std::vector<std::string> parts;
   std::istringstream stream(names);
@@ -163,7 +161,7 @@ CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithIL(cl_context context, co
     require(il != nullptr && length != 0, CL_INVALID_VALUE);
     std::vector<Device*> able;
     for (Device* device : in.devices()) {
-      if (takes_il(*device)) able.push_back(device);
+      if (device->takes_il()) able.push_back(device);
     }
     // "CL_INVALID_OPERATION if no devices in context support intermediate language programs."
     require(!able.empty(), CL_INVALID_OPERATION);
@@ -180,7 +178,7 @@ CL_API_ENTRY cl_int CL_API_CALL clSetProgramSpecializationConstant(cl_program pr
   return icd::enter([&] {
     Program& of = object<Program>(program);
     // "CL_INVALID_OPERATION if no devices associated with program support intermediate language programs."
-    require(std::any_of(of.devices().begin(), of.devices().end(), [](Device* device) { return takes_il(*device); }),
+    require(std::any_of(of.devices().begin(), of.devices().end(), [](Device* device) { return device->takes_il(); }),
             CL_INVALID_OPERATION);
     // "CL_INVALID_PROGRAM if program is not a valid program object created from an intermediate language."
     require(of.code().origin == ProgramOrigin::kIl, CL_INVALID_PROGRAM);

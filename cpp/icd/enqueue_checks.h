@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 
 #include "icd/boundary.h"
@@ -8,6 +9,11 @@
 // Checks that several buffer commands share.
 namespace remotecl::icd {
 
+// What sub-buffers are aligned to, in bytes; 1 if the device says less.
+inline cl_uint base_alignment(const Device& device) {
+  return std::max<cl_uint>(device.number<cl_uint>(CL_DEVICE_MEM_BASE_ADDR_ALIGN, 8) / 8, 1);
+}
+
 // The buffer of a command, checked to be in the queue's context and aligned for its device.
 inline MemoryObject& buffer_of(CommandQueue& queue, cl_mem handle) {
   MemoryObject& buffer = object<MemoryObject>(handle);
@@ -15,8 +21,7 @@ inline MemoryObject& buffer_of(CommandQueue& queue, cl_mem handle) {
   require(&buffer.context() == &queue.context(), CL_INVALID_CONTEXT);
   // "CL_MISALIGNED_SUB_BUFFER_OFFSET if buffer is a sub-buffer object and offset specified when the sub-buffer object
   // was created is not aligned to CL_DEVICE_MEM_BASE_ADDR_ALIGN value for device associated with queue."
-  const cl_uint alignment = queue.device().number<cl_uint>(CL_DEVICE_MEM_BASE_ADDR_ALIGN, 8) / 8;
-  require(buffer.parent() == nullptr || alignment == 0 || buffer.offset() % alignment == 0,
+  require(buffer.parent() == nullptr || buffer.offset() % base_alignment(queue.device()) == 0,
           CL_MISALIGNED_SUB_BUFFER_OFFSET);
   return buffer;
 }

@@ -146,20 +146,26 @@ MemoryObject& buffer_of(Context& context, const cl_image_desc& description, cons
 }  // namespace
 
 std::vector<cl_image_format> context_formats(Context& context, cl_mem_flags flags, cl_mem_object_type type) {
-  std::vector<cl_image_format> common;
-  bool first = true;
+  // "clGetSupportedImageFormats returns a union of image formats supported by all devices in the context."
+  std::vector<cl_image_format> all;
+  bool has_answer = false;
+  cl_int refusal = CL_SUCCESS;
   for (Device* device : context.named_devices()) {
     if (!has_images(*device)) continue;
     std::vector<cl_image_format> formats;
     const cl_int error = image_formats(*device, flags, type, formats);
-    require(error == CL_SUCCESS, error);
-    if (std::exchange(first, false)) {
-      common = std::move(formats);
-    } else {
-      keep_common(common, formats);
+    if (error != CL_SUCCESS) {  // lost, or its driver does not know the flags or the type
+      refusal = error;
+      continue;
     }
+    has_answer = true;
+    std::erase_if(formats, [&all](const cl_image_format& format) {
+      return std::ranges::any_of(all, [&](const cl_image_format& known) { return same_format(format, known); });
+    });
+    all.insert(all.end(), formats.begin(), formats.end());
   }
-  return common;
+  require(has_answer, refusal);
+  return all;
 }
 
 ImageLayout checked_layout(Context& context, cl_mem_flags flags, const cl_image_format* format,

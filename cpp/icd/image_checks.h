@@ -11,7 +11,8 @@
 // The checks of clCreateImage and its relatives, and of commands on images.
 namespace remotecl::icd {
 
-// The formats that all devices of the context with images support, in the order of the first device.
+// The formats that any device of the context supports, in the order of its devices. Devices that give no answer,
+// because their server is lost for example, are left out, unless none gives one.
 std::vector<cl_image_format> context_formats(Context& context, cl_mem_flags flags, cl_mem_object_type type);
 
 // The layout of an image, or the error if it cannot be created. `buffer`: what it is made from, or null.

@@ -209,6 +209,10 @@ cl_program BuildReport::link(Device& device, const std::string& options, const s
       }
     }
     finish(record, native, device, nullptr);
+    // PoCL keeps the program of a failed link to itself, and the log with it.
+    if (record.values.error == CL_LINK_PROGRAM_FAILURE && record.log.empty()) {
+      record.log = "remotecl: the driver does not say why it could not link";
+    }
     if (native != nullptr && record.values.binary_type == CL_PROGRAM_BINARY_TYPE_EXECUTABLE) {
       finish_executable(record, native, device, asks);
     }

@@ -129,6 +129,17 @@ TEST_F(FakeDriverTest, AcceleratorTakesBinariesOnly) {
   EXPECT_EQ(read<int>(queue, buffer, kCount), std::vector<int>(kCount, 7));
 }
 
+TEST_F(OrdinaryDevicesTest, AConstantIsSetForTheDevicesThatTakeIl) {
+  const Owned<cl_context> context = make_context({devices(CL_DEVICE_TYPE_ACCELERATOR)[0], gpus_[0]});
+  const std::string_view code = "fill_mv";
+  cl_int error = CL_SUCCESS;
+  const Owned<cl_program> program(clCreateProgramWithIL(context, code.data(), code.size(), &error));
+  check(error);
+  const cl_uint value = 1;
+  EXPECT_EQ(clSetProgramSpecializationConstant(program, 0, sizeof value, &value), CL_SUCCESS);
+  EXPECT_EQ(clSetProgramSpecializationConstant(program, 4, sizeof value, &value), CL_INVALID_SPEC_ID);
+}
+
 TEST_F(OrdinaryDevicesTest, WritesBehindALongKernelDoNotStopAnotherQueue) {
   const std::vector<char> piece(64u << 10, 1);
   const Owned<cl_mem> written = make_buffer(context_, piece.size());

@@ -19,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kServers = 12;
+constexpr int kServers = 13;
 
 class LostServerTest : public ::testing::Test {
  protected:
@@ -277,6 +277,19 @@ TEST_F(LostServerTest, ObjectsCanBeReleasedAndMadeAfterwards) {
   EXPECT_EQ(run(queue_, add, 1024), CL_DEVICE_NOT_AVAILABLE);
   EXPECT_EQ(run(other_, add, 1024), CL_SUCCESS);
   EXPECT_EQ(read<int>(other_, after, 1024), std::vector<int>(1024, 10));
+}
+
+TEST_F(LostServerTest, ImageFormatsAreThoseOfTheOtherServer) {
+  const Owned<cl_context> lost = make_context({device()});
+  kill_server();
+  EXPECT_EQ(clFinish(queue_), CL_DEVICE_NOT_AVAILABLE);
+  const auto ask = [](cl_context context, cl_uint& count) {
+    return clGetSupportedImageFormats(context, CL_MEM_READ_ONLY, CL_MEM_OBJECT_IMAGE2D, 0, nullptr, &count);
+  };
+  cl_uint count = 0;
+  EXPECT_EQ(ask(context_, count), CL_SUCCESS);
+  EXPECT_NE(count, 0u);
+  EXPECT_EQ(ask(lost, count), CL_DEVICE_NOT_AVAILABLE);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ class ProgramLinkTest : public RemoteTest {
     Owned<cl_program> linked(clLinkProgram(context_, 0, nullptr, options, static_cast<cl_uint>(inputs.size()),
                                            inputs.data(), nullptr, nullptr, &error));
     EXPECT_EQ(error, expected);
-    EXPECT_EQ(linked == nullptr, expected != CL_SUCCESS);
+    EXPECT_EQ(linked == nullptr, expected != CL_SUCCESS && expected != CL_LINK_PROGRAM_FAILURE);
     return linked;
   }
   // Main and next, compiled, with the header given as a program.
@@ -107,7 +107,13 @@ TEST_F(ProgramLinkTest, LinksALibraryThatCameBackAsBinaries) {
 
 TEST_F(ProgramLinkTest, AnUnresolvedNameIsALinkFailure) {
   const auto [main, next] = both();
-  link({main}, "", CL_LINK_PROGRAM_FAILURE);
+  const Owned<cl_program> failed = link({main}, "", CL_LINK_PROGRAM_FAILURE);
+  ASSERT_NE(failed.get(), nullptr);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(value<cl_build_status>(clGetProgramBuildInfo, failed.get(), device(i), CL_PROGRAM_BUILD_STATUS),
+              CL_BUILD_ERROR);
+    EXPECT_NE(text(clGetProgramBuildInfo, failed.get(), device(i), CL_PROGRAM_BUILD_LOG), "");
+  }
   // A linker of its own mind: some drivers call an unknown option a failure.
   if (Environment::get().is_pocl()) link({main, next}, "--no-such-option", CL_INVALID_LINKER_OPTIONS);
 }

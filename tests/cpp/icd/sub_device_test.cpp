@@ -1,6 +1,7 @@
 // Parts of devices, compared with the native driver where it can partition its device.
 #include <thread>
 
+#include "icd/statistics.h"
 #include "icd/wrong_calls.h"
 
 namespace remotecl::testing {
@@ -156,6 +157,18 @@ TEST_F(SubDeviceTest, ManyComeAndGo) {
     const Owned<cl_command_queue> queue = make_queue(context, parts[round / 10 % 2]);
     const Owned<cl_mem> buffer = make_buffer(context, numbers(16, round));
     ASSERT_EQ(read<int>(queue, buffer, 16), numbers(16, round));
+  }
+}
+
+// Parts often get the address of one that is gone.
+TEST_F(SubDeviceTest, ANewPartIsAskedForItsImageFormats) {
+  for (int round = 0; round < 50; ++round) {
+    const Parts parts = halves();
+    const Owned<cl_context> context = make_context({parts[0]});
+    const std::uint64_t before = statistic("misses");
+    cl_uint count = 0;
+    check(clGetSupportedImageFormats(context, CL_MEM_READ_WRITE, CL_MEM_OBJECT_IMAGE2D, 0, nullptr, &count));
+    ASSERT_EQ(statistic("misses"), before + 1) << "round " << round;
   }
 }
 

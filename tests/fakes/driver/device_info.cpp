@@ -34,8 +34,9 @@ cl_int answer_texts(cl_device_id device, cl_device_info name, std::size_t size, 
     case CL_DEVICE_OPENCL_C_VERSION:
       return answer_text(device->has_compiler() ? "OpenCL C 1.2 fake" : "", size, value, size_ret);
     case CL_DEVICE_EXTENSIONS:
-    case CL_DEVICE_IL_VERSION:
       return answer_text("", size, value, size_ret);
+    case CL_DEVICE_IL_VERSION:
+      return answer_text(device->has_compiler() ? "SPIR-V_1.0" : "", size, value, size_ret);
     case CL_DEVICE_BUILT_IN_KERNELS:
       return answer_text(device->is_custom() ? built_in_names() : "", size, value, size_ret);
     default:
@@ -118,7 +119,7 @@ cl_int clGetDeviceInfo(cl_device_id device, cl_device_info name, std::size_t siz
     case CL_DEVICE_ADDRESS_BITS:
       return answer<cl_uint>(64, size, value, size_ret);
     case CL_DEVICE_MEM_BASE_ADDR_ALIGN:
-      return answer<cl_uint>(1024, size, value, size_ret);
+      return answer(settings().base_alignment, size, value, size_ret);
     case CL_DEVICE_MAX_CLOCK_FREQUENCY:
     case CL_DEVICE_LOCAL_MEM_TYPE:
       return answer<cl_uint>(1, size, value, size_ret);

@@ -73,10 +73,11 @@ cl_mem clCreateImage(cl_context context, cl_mem_flags, const cl_image_format* fo
   return made(image, error);
 }
 
-cl_int clGetSupportedImageFormats(cl_context, cl_mem_flags, cl_mem_object_type type, cl_uint count,
+cl_int clGetSupportedImageFormats(cl_context context, cl_mem_flags, cl_mem_object_type type, cl_uint count,
                                   cl_image_format* formats, cl_uint* count_ret) {
   if (type < CL_MEM_OBJECT_IMAGE2D || type > CL_MEM_OBJECT_IMAGE1D_BUFFER) return CL_INVALID_VALUE;
-  const cl_image_format all[] = {{CL_RGBA, CL_UNORM_INT8}, {CL_R, CL_FLOAT}, {CL_R, CL_UNSIGNED_INT32}};
+  const cl_channel_type own = context->device->is_cpu() ? CL_FLOAT : CL_HALF_FLOAT;
+  const cl_image_format all[] = {{CL_RGBA, CL_UNORM_INT8}, {CL_R, CL_FLOAT}, {CL_R, CL_UNSIGNED_INT32}, {CL_RGBA, own}};
   for (cl_uint i = 0; formats != nullptr && i < count && i < std::size(all); ++i) formats[i] = all[i];
   if (count_ret != nullptr) *count_ret = static_cast<cl_uint>(std::size(all));
   return CL_SUCCESS;

@@ -82,6 +82,7 @@ cl_program clCreateProgramWithBinary(cl_context context, cl_uint, const cl_devic
 cl_program clCreateProgramWithIL(cl_context context, const void* code, std::size_t size, cl_int* error) {
   const DriverLock lock(driver_mutex());
   if (size == 0) return failed<_cl_program>(CL_INVALID_VALUE, error);
+  if (!context->device->has_compiler()) return failed<_cl_program>(CL_INVALID_OPERATION, error);
   return made(new _cl_program(context, std::string(static_cast<const char*>(code), size)), error);
 }
 

@@ -31,7 +31,8 @@ void run_here(cl_command_queue queue, cl_event until, Calls& calls) {
 cl_ulong now() {
   static std::atomic<cl_ulong> time{1000};
   if (settings().is_threadless) return time += 10;
-  return static_cast<cl_ulong>(std::chrono::steady_clock::now().time_since_epoch().count());
+  const auto ahead = std::chrono::steady_clock::now().time_since_epoch() + settings().clock_ahead;
+  return static_cast<cl_ulong>(std::chrono::nanoseconds(ahead).count());
 }
 
 void end(const Held<_cl_event>& event, cl_int status, Calls& calls) {

@@ -35,6 +35,7 @@ void run_first(cl_command_queue queue, Lock& lock) {
     cl_int status = wait_for_all(command.waits, lock);
     command.event->times[1] = command.event->times[2] = now();
     if (const auto time = kernel_time(command.items); command.items != 0 && status == CL_COMPLETE && time.count() > 0) {
+      changed().wait(lock, [] { return running_kernels == 0 || !settings().runs_one_kernel; });
       ++running_kernels;
       lock.unlock();
       std::this_thread::sleep_for(time);

@@ -60,18 +60,24 @@ void parse_word(std::string_view word, Settings& settings) {
     platform.customs = number<int>(value, word);
   } else if (name == "memory-mb") {
     settings.memory = number<std::uint64_t>(value, word) << 20;
+  } else if (name == "base-alignment") {
+    settings.base_alignment = number<cl_uint>(value, word);
   } else if (name == "kernel-group") {
     settings.kernel_group = number<std::size_t>(value, word);
   } else if (name == "kernel-us") {
     settings.kernel_time = std::chrono::microseconds(number<std::int64_t>(value, word));
   } else if (name == "item-ns") {
     settings.item_time = std::chrono::nanoseconds(number<std::int64_t>(value, word));
+  } else if (name == "clock-ahead-s") {
+    settings.clock_ahead = std::chrono::seconds(number<std::int64_t>(value, word));
   } else if (name == "builds-at-once") {
     settings.builds_at_once = number<std::uint64_t>(value, word);
   } else if (name == "fail") {
     settings.faults.push_back(parse_fault(value, word));
   } else if (name == "threadless") {
     settings.is_threadless = true;
+  } else if (name == "one-kernel-at-a-time") {
+    settings.runs_one_kernel = true;
   } else if (name == "slow-releases") {
     settings.has_slow_releases = true;
   } else if (name == "late-events") {

@@ -1,10 +1,9 @@
 #include "runtime/client/objects/device.h"
 
 #include <algorithm>
-#include <atomic>
-#include <memory>
 
-#include "runtime/client/session/session.h"
+#include "runtime/client/objects/image_formats.h"
+#include "runtime/client/session/request.h"
 
 namespace remotecl {
 namespace {
@@ -39,6 +38,7 @@ Device::Device(Platform& platform, std::vector<Device*> members, DeviceInfo info
 
 Device::~Device() {
   if (!parent_) return;
+  forget_image_formats(*this);
   session_.send(ReleaseSubDevice{index_});
   session_.device_indices().give_back(index_);
 }
@@ -49,39 +49,35 @@ cl_int Device::partition(std::span<const cl_device_partition_property> propertie
   // further partitioned."
   if (is_automatic()) return CL_DEVICE_PARTITION_FAILED;
   struct Answer {
-    std::atomic<bool> done{false};
-    cl_int error = CL_DEVICE_NOT_AVAILABLE;
-    cl_uint count = 0;
+    cl_int error;
+    cl_uint count;
     std::vector<Ref<Device>> parts;
   };
-  const auto answer = std::make_shared<Answer>();
   const std::vector<std::uint32_t> indices = session_.device_indices().take(std::min(room, kSubDevicesMax));
   if (room != 0 && indices.empty()) return CL_OUT_OF_RESOURCES;
   const std::vector<std::int64_t> values(properties.begin(), properties.end());
-  const Token token = session_.expect_reply([this, answer, indices](std::uint16_t, const Bytes* payload) {
-    SubDevices report{};
-    if (payload != nullptr && Decoder(*payload).read(report)) {
-      answer->error = report.error;
-      answer->count = report.count;
-      report.devices.for_each([&](const DeviceDescription& description) {
-        // Takes only the requested indices, in order. No others may be used or released.
-        if (answer->parts.size() < indices.size() && description.index == indices[answer->parts.size()]) {
-          answer->parts.push_back(make_ref<Device>(Ref<Device>(this), description));
-        }
-      });
-    }
-    answer->done = true;
-  });
-  session_.send(
-      CreateSubDevices{index_, token, std::span<const std::int64_t>(values), std::span<const std::uint32_t>(indices)});
-  session_.wait([&] { return answer->done.load(); });
-  for (std::size_t unused = answer->parts.size(); unused < indices.size(); ++unused) {
+  const auto send = [&](Token token) {
+    session_.send(CreateSubDevices{index_, token, std::span<const std::int64_t>(values),
+                                   std::span<const std::uint32_t>(indices)});
+  };
+  const auto take = [this, indices](const SubDevices& report) {
+    Answer answer{report.error, report.count, {}};
+    report.devices.for_each([&](const DeviceDescription& description) {
+      // Takes only the requested indices, in order. No others may be used or released.
+      if (answer.parts.size() < indices.size() && description.index == indices[answer.parts.size()]) {
+        answer.parts.push_back(make_ref<Device>(Ref<Device>(this), description));
+      }
+    });
+    return answer;
+  };
+  Answer answer = ask<SubDevices>(session_, send, take).value_or(Answer{CL_DEVICE_NOT_AVAILABLE, 0, {}});
+  for (std::size_t unused = answer.parts.size(); unused < indices.size(); ++unused) {
     session_.device_indices().give_back(indices[unused]);
   }
-  count = answer->count;
-  parts = std::move(answer->parts);
-  if (answer->error == CL_SUCCESS && room != 0 && parts.size() != count) return CL_OUT_OF_RESOURCES;
-  return answer->error;
+  count = answer.count;
+  parts = std::move(answer.parts);
+  if (answer.error == CL_SUCCESS && room != 0 && parts.size() != count) return CL_OUT_OF_RESOURCES;
+  return answer.error;
 }
 
 bool Device::lost() const {

@@ -72,6 +72,7 @@ class Device final : public Handle<_cl_device_id, HandleTag::kDevice, CL_INVALID
   }
   std::string text(cl_device_info name) const;
   cl_device_type type() const { return number<cl_device_type>(CL_DEVICE_TYPE); }
+  bool takes_il() const { return !text(CL_DEVICE_IL_VERSION).empty(); }  // programs in an intermediate language
 
  private:
   ~Device() override;

@@ -1,21 +1,20 @@
 #include "runtime/client/objects/image_formats.h"
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <memory>
 #include <tuple>
+#include <utility>
 
 #include "runtime/base/mutex.h"
-#include "runtime/client/session/session.h"
+#include "runtime/client/session/request.h"
 #include "runtime/protocol/image_shape.h"
 
 namespace remotecl {
 namespace {
 
 struct Answer {
-  std::atomic<bool> done{false};
-  cl_int error = CL_DEVICE_NOT_AVAILABLE;
+  cl_int error;
   std::vector<cl_image_format> formats;
 };
 
@@ -32,25 +31,20 @@ std::map<Question, std::shared_ptr<const Answer>>& answers() REQUIRES(g_answers_
 // The flags that affect the answer; images on the server have no others.
 constexpr cl_mem_flags kAsked = CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY | CL_MEM_KERNEL_READ_AND_WRITE;
 
-std::shared_ptr<const Answer> ask(Device& device, cl_mem_flags flags, cl_mem_object_type type) {
-  const auto answer = std::make_shared<Answer>();
-  Session& session = device.session();
-  const Token token = session.expect_reply([answer](std::uint16_t, const Bytes* payload) {
-    ImageFormats report{};
-    if (payload != nullptr && Decoder(*payload).read(report)) {
-      answer->error = report.error;
-      for (std::size_t i = 0; i + 1 < report.formats.size(); i += 2) {
-        const cl_image_format format{report.formats[i], report.formats[i + 1]};
-        if (pixel_size(format.image_channel_order, format.image_channel_data_type) != 0) {
-          answer->formats.push_back(format);
-        }
-      }
-    }
-    answer->done = true;
-  });
-  session.send(GetImageFormats{token, device.index(), flags, type});
-  session.wait([&] { return answer->done.load(); });
+Answer taken(const ImageFormats& report) {
+  Answer answer{report.error, {}};
+  for (std::size_t i = 0; i + 1 < report.formats.size(); i += 2) {
+    const cl_image_format format{report.formats[i], report.formats[i + 1]};
+    if (pixel_size(format.image_channel_order, format.image_channel_data_type) != 0) answer.formats.push_back(format);
+  }
   return answer;
+}
+
+// Leaves those that `others` has, too.
+void keep_common(std::vector<cl_image_format>& formats, const std::vector<cl_image_format>& others) {
+  std::erase_if(formats, [&](const cl_image_format& format) {
+    return std::ranges::none_of(others, [&](const cl_image_format& other) { return same_format(format, other); });
+  });
 }
 
 cl_int common_formats(const Device& automatic, cl_mem_flags flags, cl_mem_object_type type,
@@ -74,12 +68,6 @@ cl_int common_formats(const Device& automatic, cl_mem_flags flags, cl_mem_object
 
 }  // namespace
 
-void keep_common(std::vector<cl_image_format>& formats, const std::vector<cl_image_format>& others) {
-  std::erase_if(formats, [&](const cl_image_format& format) {
-    return std::ranges::none_of(others, [&](const cl_image_format& other) { return same_format(format, other); });
-  });
-}
-
 cl_int image_formats(Device& device, cl_mem_flags flags, cl_mem_object_type type,
                      std::vector<cl_image_format>& formats) {
   if (device.is_automatic()) return common_formats(device, flags, type, formats);
@@ -93,8 +81,15 @@ cl_int image_formats(Device& device, cl_mem_flags flags, cl_mem_object_type type
   }
   ++(answer ? g_counts.hits : g_counts.misses);
   if (!answer) {
-    answer = ask(device, flags, type);
-    if (!answer->done) return CL_DEVICE_NOT_AVAILABLE;
+    Session& session = device.session();
+    auto found = ask<ImageFormats>(
+        session,
+        [&](Token token) {
+          session.send(GetImageFormats{token, device.index(), flags, type});
+        },
+        &taken);
+    if (!found) return CL_DEVICE_NOT_AVAILABLE;
+    answer = std::make_shared<const Answer>(std::move(*found));
     if (answer->error != CL_DEVICE_NOT_AVAILABLE) {
       const MutexLock lock(g_answers_mutex);
       answers().emplace(question, answer);
@@ -102,6 +97,11 @@ cl_int image_formats(Device& device, cl_mem_flags flags, cl_mem_object_type type
   }
   formats = answer->formats;
   return answer->error;
+}
+
+void forget_image_formats(const Device& device) {
+  const MutexLock lock(g_answers_mutex);
+  std::erase_if(answers(), [&device](const auto& answer) { return std::get<0>(answer.first) == &device; });
 }
 
 const CacheCounts& image_format_cache() { return g_counts; }

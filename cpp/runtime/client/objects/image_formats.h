@@ -21,8 +21,9 @@ inline bool same_format(const cl_image_format& one, const cl_image_format& other
   return one.image_channel_order == other.image_channel_order &&
          one.image_channel_data_type == other.image_channel_data_type;
 }
-// Leaves those that `others` has, too.
-void keep_common(std::vector<cl_image_format>& formats, const std::vector<cl_image_format>& others);
+
+// Drops the answers of a device that ends: another one may get its address.
+void forget_image_formats(const Device& device);
 
 // How often image_formats() answered from its cache, and how often it asked. Any thread.
 struct CacheCounts {

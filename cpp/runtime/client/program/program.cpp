@@ -160,6 +160,7 @@ const std::map<std::string, KernelInfo>* Program::contained(const Device& device
 
 cl_int Program::specialize(cl_uint constant, Bytes value) {
   for (Device* device : devices_) {
+    if (!device->takes_il()) continue;
     create_on(device->session());
     const auto error = ask<NativeAnswer>(
         device->session(),

@@ -100,7 +100,7 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
               Notify notify);
   // Asks whether the native drivers accept a new program, and what they know of it; blocks.
   cl_int inspect(const std::vector<Device*>& devices);
-  // Sets a constant of an IL program for later builds; asks the servers.
+  // Sets a constant of an IL program for later builds; asks the servers of the devices that take IL.
   cl_int specialize(cl_uint constant, Bytes value);
 
   // For an automatic device, these return what all members have for which the program was built.
