@@ -115,6 +115,6 @@ int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   remotecl::server::set_log_level(remotecl::server::LogLevel::kOff);
   ::setenv("OCL_ICD_VENDORS", REMOTECL_FAKE_DRIVER, 1);
-  ::setenv("REMOTECL_FAKE_DRIVER", "gpu=1,item-ns=1000000", 1);  // as many milliseconds as work-items
+  ::setenv("REMOTECL_FAKE_DRIVER", "gpu=1,one-kernel-at-a-time,item-ns=1000000", 1);  // as many milliseconds as work-items
   return RUN_ALL_TESTS();
 }
