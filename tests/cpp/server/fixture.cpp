@@ -5,17 +5,11 @@
 #include <fstream>
 #include <thread>
 
-#include "server/isolation/session_environment.h"
-
 namespace remotecl::testing {
 
 std::optional<server::ProcessCommand> isolation() {
-  server::ProcessCommand command{REMOTECL_SERVER_PROGRAM,
-                                 {"remotecl-server", "--session-process", "--devices", "0", "--log-level", "off"}};
-  for (const std::string& path : server::driver_paths()) {
-    command.arguments.insert(command.arguments.end(), {"--session-path", path});
-  }
-  return command;
+  return server::ProcessCommand{REMOTECL_SERVER_PROGRAM,
+                                {"remotecl-server", "--session-process", "--devices", "0", "--log-level", "off"}};
 }
 
 ServerTest::ServerTest(const LimitsTable& limits, Store* store)

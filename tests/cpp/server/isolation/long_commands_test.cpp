@@ -81,10 +81,18 @@ TEST(LongCommandsTest, WhoRunsOneForTooLongIsToldAndEnds) {
   EXPECT_TRUE(is_empty(server));
 }
 
-class ManyCommandsTest : public ::testing::TestWithParam<bool> {};
+class ManyCommandsTest : public ::testing::TestWithParam<bool> {
+ protected:
+  static std::optional<server::ProcessCommand> process() {
+    if (!GetParam()) return std::nullopt;
+    std::optional<server::ProcessCommand> command = isolation();
+    command->arguments.insert(command->arguments.end(), {"--session-path", REMOTECL_FAKE_DRIVER});
+    return command;
+  }
+};
 
 TEST_P(ManyCommandsTest, MayTakeLongTogether) {
-  server::Server server(Address{"127.0.0.1", 0}, "0", {}, {}, limits_of(1), GetParam() ? isolation() : std::nullopt);
+  server::Server server(Address{"127.0.0.1", 0}, "0", {}, {}, limits_of(1), process());
   LongWork work(server.address());
   for (int i = 0; i < 25; ++i) work.run_for(100ms);
   work.finish();
@@ -115,6 +123,7 @@ int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   remotecl::server::set_log_level(remotecl::server::LogLevel::kOff);
   ::setenv("OCL_ICD_VENDORS", REMOTECL_FAKE_DRIVER, 1);
-  ::setenv("REMOTECL_FAKE_DRIVER", "gpu=1,one-kernel-at-a-time,item-ns=1000000", 1);  // as many milliseconds as work-items
+  ::setenv("REMOTECL_FAKE_DRIVER", "gpu=1,one-kernel-at-a-time,item-ns=1000000",
+           1);  // as many milliseconds as work-items
   return RUN_ALL_TESTS();
 }
