@@ -78,7 +78,8 @@ class PeerTable {
   bool gone(PeerId peer) EXCLUDES(mutex_);
   const Ref<PeerNames>& names() const { return names_; }
 
-  // Ends all links and waits for their threads. A link that could not start may still be ending meanwhile. Call it without the session's lock.
+  // Ends all links and waits for their threads. A link that could not start may still be ending meanwhile. Call it
+  // without the session's lock.
   void stop() EXCLUDES(mutex_);
   // Releases everything that links have received. Call it after stop(), with the session's lock.
   void clear() EXCLUDES(mutex_);
