@@ -5,6 +5,7 @@
 
 #include "fakes/wire/wire_monitor.h"
 #include "server/isolation/endless.h"
+#include "server/isolation/ends.h"
 
 namespace remotecl::testing {
 namespace {
@@ -16,10 +17,6 @@ LimitsTable limits_of(std::optional<std::uint64_t> sessions, std::optional<std::
   limits.standard.sessions = sessions;
   limits.standard.command_seconds = command_seconds;
   return limits;
-}
-
-bool is_empty(const server::Server& server) {
-  return ServerTest::eventually([&] { return server.sessions() == 0; });
 }
 
 TEST(EndingTest, WithAProcessOfItsOwnASessionEndsWhateverItsKernelsDo) {

@@ -6,6 +6,7 @@
 
 #include "fakes/wire/wire_monitor.h"
 #include "server/isolation/endless.h"
+#include "server/isolation/ends.h"
 #include "support/other_user.h"
 
 namespace remotecl::testing {
@@ -81,7 +82,7 @@ TEST(KickIsolatedTest, ASessionInTheMidstOfAKernelEnds) {
   work.run_endless();
   EXPECT_EQ(WireMonitor(server.address()).kick(work.client.welcome().session).result, KickResult::kEnded);
   EXPECT_NE(work.client.wait<SessionError>()->text.find("remotecl kick"), std::string::npos);
-  EXPECT_TRUE(ServerTest::eventually([&] { return server.sessions() == 0; }));
+  EXPECT_TRUE(is_empty(server));
 }
 
 class KickRightsTest : public ::testing::TestWithParam<bool> {

@@ -2,7 +2,7 @@
 #include <cstdlib>
 
 #include "fakes/wire/wire_monitor.h"
-#include "server/fixture.h"
+#include "server/isolation/ends.h"
 #include "server/util/log.h"
 
 namespace remotecl::testing {
@@ -35,10 +35,6 @@ LimitsTable limits_of(std::uint64_t command_seconds) {
   LimitsTable limits;
   limits.standard.command_seconds = command_seconds;
   return limits;
-}
-
-bool is_empty(const server::Server& server) {
-  return ServerTest::eventually([&] { return server.sessions() == 0; });
 }
 
 TEST(LongCommandsTest, WhatGoesOnIsToldToWhoAsks) {

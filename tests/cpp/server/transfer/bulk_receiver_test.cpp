@@ -3,12 +3,9 @@
 #include <vector>
 
 #include "fakes/idle_bulk_transport.h"
-#include "fakes/plain_strand.h"
-#include "fakes/wire/fault_connection.h"
-#include "server/execution/execution.h"
 #include "server/fixture.h"
 #include "server/transfer/bulk.h"
-#include "server/transfer/transfer_table.h"
+#include "server/transfer/session_transfers.h"
 
 namespace remotecl::testing {
 namespace {
@@ -52,24 +49,16 @@ using BulkReceiverTest = ServerTest;
 
 // The application frees the memory when the write has ended. Until the acknowledgement comes, the client may copy it.
 TEST_F(BulkReceiverTest, BytesAreAcknowledgedBeforeTheWriteCanEnd) {
-  const auto counters = make_ref<SessionCounters>(make_ref<MemoryQuota>(
-      0, make_ref<Counters>(MemoryQuota::counters(0), Counters::For::kThisProcess), MemoryLimits{}, nullptr));
-  FaultConnection wire;
-  Outbox outbox(wire, counters);
-  const auto strand = make_ref<PlainStrand>();
-  Execution execution(*strand, outbox, counters);
-  TransferTable transfers(*strand, execution.issuer, execution.reporter, outbox, counters);
+  SessionTransfers transfers;
   const auto queue =
       make_ref<Queue>(1, *server_.driver().device(0), 0, make_ref<BlockPool>(CompletionNotifier()), nullptr);
   std::vector<std::string> notes;
   OneChunkTransport transport(notes);
-  BulkReceiver receiver(transfers, outbox, BulkReceiver::Pushes::kRefused);
+  BulkReceiver receiver(transfers.table, transfers.outbox, BulkReceiver::Pushes::kRefused);
   receiver.connect(transport);
   ASSERT_TRUE(receiver.pull(make_ref<NotedWrite>(*queue, notes)));
   receiver.run(transport);
   EXPECT_EQ(notes, (std::vector<std::string>{"acknowledged", "finished"}));
-  transfers.stop();
-  outbox.stop();
 }
 
 }  // namespace

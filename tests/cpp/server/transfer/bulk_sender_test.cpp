@@ -6,12 +6,9 @@
 #include <vector>
 
 #include "fakes/idle_bulk_transport.h"
-#include "fakes/plain_strand.h"
-#include "fakes/wire/fault_connection.h"
-#include "server/execution/execution.h"
 #include "server/fixture.h"
 #include "server/transfer/bulk.h"
-#include "server/transfer/transfer_table.h"
+#include "server/transfer/session_transfers.h"
 
 namespace remotecl::testing {
 namespace {
@@ -60,11 +57,7 @@ class BulkSenderTest : public ServerTest {
   static constexpr std::uint64_t kLargeSize = 8u << 20;
 
   BulkSenderTest() { sender_.connect(transport_); }
-  ~BulkSenderTest() override {
-    sender_.stop();
-    transfers_.stop();
-    outbox_.stop();
-  }
+  ~BulkSenderTest() override { sender_.stop(); }
 
   void post(TransferId id, std::uint64_t size, bool may_pass = true) {
     sender_.post(make_ref<PlainRead>(id, *queue_, size, may_pass, stagings_));
@@ -87,20 +80,13 @@ class BulkSenderTest : public ServerTest {
                                     std::find(transport_.order.rbegin(), transport_.order.rend(), id));
   }
 
-  FaultConnection wire_;
-  Ref<Counters> used_ = make_ref<Counters>(MemoryQuota::counters(0), Counters::For::kThisProcess);
-  Ref<SessionCounters> counters_ =
-      make_ref<SessionCounters>(make_ref<MemoryQuota>(0, used_, MemoryLimits{.host = 1u << 30}, nullptr));
-  Outbox outbox_{wire_, counters_};
-  Ref<PlainStrand> strand_ = make_ref<PlainStrand>();
-  Execution execution_{*strand_, outbox_, counters_};
-  TransferTable transfers_{*strand_, execution_.issuer, execution_.reporter, outbox_, counters_};
+  SessionTransfers transfers_{MemoryLimits{.host = 1u << 30}};
   Ref<Queue> queue_ =
       make_ref<Queue>(1, *server_.driver().device(0), 0, make_ref<BlockPool>(CompletionNotifier()), nullptr);
   std::set<StagingSet*> stagings_;
   std::atomic<bool> is_lost_{false};
   OrderingTransport transport_;
-  BulkSender sender_{transfers_, [this] { is_lost_ = true; }};
+  BulkSender sender_{transfers_.table, [this] { is_lost_ = true; }};
 };
 
 TEST_F(BulkSenderTest, SmallTransferPassesALargeOneWithStagingMemoryOfItsOwn) {

@@ -1,9 +1,7 @@
 #include "server/transfer/transfer_table.h"
 
-#include "fakes/plain_strand.h"
-#include "fakes/wire/fault_connection.h"
-#include "server/execution/execution.h"
 #include "server/fixture.h"
+#include "server/transfer/session_transfers.h"
 
 namespace remotecl::testing {
 namespace {
@@ -27,13 +25,7 @@ using TransferTableTest = ServerTest;
 
 // A driver's callback must not be the one that releases a queue: it may not block.
 TEST_F(TransferTableTest, WhatWaitsForTheDriverDoesNotKeepTheQueue) {
-  const auto counters = make_ref<SessionCounters>(make_ref<MemoryQuota>(
-      0, make_ref<Counters>(MemoryQuota::counters(0), Counters::For::kThisProcess), MemoryLimits{}, nullptr));
-  FaultConnection wire;
-  Outbox outbox(wire, counters);
-  const auto strand = make_ref<PlainStrand>();
-  Execution execution(*strand, outbox, counters);
-  TransferTable transfers(*strand, execution.issuer, execution.reporter, outbox, counters);
+  SessionTransfers transfers;
   Device& device = *server_.driver().device(0);
   auto turns = make_ref<DeviceTurns>();
   auto queue = make_ref<Queue>(1, device, 0, make_ref<BlockPool>(CompletionNotifier()), turns->join(1, 1, {}, {}));
@@ -45,8 +37,8 @@ TEST_F(TransferTableTest, WhatWaitsForTheDriverDoesNotKeepTheQueue) {
   {
     const auto transfer = make_ref<MovedTransfer>(*queue, end);
     queue = nullptr;
-    transfers.finish(*transfer);
-    execution.issuer.flush_queues();
+    transfers.table.finish(*transfer);
+    transfers.execution.issuer.flush_queues();
   }
   cl_uint references = 0;
   clGetCommandQueueInfo(native, CL_QUEUE_REFERENCE_COUNT, sizeof references, &references, nullptr);
@@ -54,8 +46,6 @@ TEST_F(TransferTableTest, WhatWaitsForTheDriverDoesNotKeepTheQueue) {
   clSetUserEventStatus(end, CL_COMPLETE);
   clReleaseEvent(end);
   clReleaseCommandQueue(native);
-  transfers.stop();
-  outbox.stop();
 }
 
 }  // namespace
