@@ -65,7 +65,7 @@ cl_int enqueue_migrate_to_host(CommandQueue& queue, std::span<MemoryObject* cons
 // something that it waits for has failed.
 cl_int enqueue_host_work(CommandQueue& queue, cl_command_type type, WaitList wait, std::function<void()> work,
                          Event** event);
-// The same that copies within this process; later commands send the copied bytes.
+// A copy within this process. Later commands of any queue send the copied bytes.
 cl_int enqueue_host_copy(CommandQueue& queue, cl_command_type type, WaitList wait, void* to, const void* from,
                          std::size_t size, Event** event);
 // Marker or barrier; an empty wait list means every earlier command of the queue.

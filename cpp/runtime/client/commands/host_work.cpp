@@ -14,7 +14,7 @@ struct HostWork {
   Ref<Event> over;  // ends in any case; null if nothing on the server waits for it
   Ref<CommandQueue> queue;
   std::function<void()> run;
-  InboundHostRanges::Ticket written;  // null: nothing
+  InboundHostRanges::Ticket written;  // for memory whose bytes later commands may send; may be null
 };
 
 void run_host_work(Event& turn, HostWork& work) {
@@ -34,7 +34,7 @@ struct HostWorkPlan : Plan {
 
   cl_command_type work_type;
   std::function<void()> run;
-  std::span<std::byte> written{};  // memory whose bytes later commands may send
+  std::span<std::byte> written{};  // see HostWork; may be empty
   std::shared_ptr<HostWork> work = std::make_shared<HostWork>();
 
   void uses(auto&) const {}
