@@ -67,15 +67,15 @@ void write_record(RowWriter& row, const Trace& trace, const TraceRecord& record,
   row.value(kind);
   row.value(record.kernel.empty() ? kind : record.kernel);
   row.value(record.lane);
-  row.value(static_cast<std::int64_t>(record.queue_handle));
-  row.value(record.in_order ? 1 : 0);
+  row.value(static_cast<std::int64_t>(record.queue.handle));
+  row.value(record.queue.in_order ? 1 : 0);
   row.value(record.status);
-  record.is_move || record.bytes != 0 ? row.value(static_cast<std::int64_t>(record.bytes)) : row.nothing();
+  record.move || record.bytes != 0 ? row.value(static_cast<std::int64_t>(record.bytes)) : row.nothing();
   record.wire_bytes ? row.value(static_cast<std::int64_t>(*record.wire_bytes)) : row.nothing();
   row.list(record.buffers);
   row.list(timed.waits_for);
-  record.is_move ? row.value(lane_number(record.from_lane)) : row.nothing();
-  record.is_move ? row.value(lane_number(record.to_lane)) : row.nothing();
+  record.move ? row.value(lane_number(record.move->from_lane)) : row.nothing();
+  record.move ? row.value(lane_number(record.move->to_lane)) : row.nothing();
   for (const std::uint64_t time_ns :
        {record.queued_ns, timed.received, timed.submit, timed.start, timed.end, record.arrived_ns}) {
     time(time_ns);

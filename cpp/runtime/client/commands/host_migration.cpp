@@ -79,7 +79,7 @@ Ref<Event> MigrateToHostPlan::read(PendingCommand& command, MemoryObject& memory
   auto record = TransferPlanner::record_of(memory, range.size, &queue->device(), *queue, nullptr);
   if (record) {
     record->event = read->id();
-    transfer->trace = record->id;
+    transfer->trace.record = record->id;
     if (TraceRecord* whole_record = command.record()) {
       record->waits = whole_record->waits;
       whole_record->waits_for(read->id());

@@ -55,7 +55,7 @@ std::uint64_t PendingCommand::commit_record() {
 
 TraceRecordOwner PendingCommand::take_record() {
   if (record_->event == 0) record_->event = event_id();
-  record_->place = sequence_;
+  record_->position = sequence_;
   planner_.set_record(nullptr);
   return std::move(record_);
 }

@@ -34,7 +34,7 @@ TransferRef offer_bytes(PendingCommand& command, bool blocking, const std::byte*
   TransferRef transfer =
       session.begin_send(command.queue().device().index(), from, size, std::move(finished), std::move(keep_alive),
                          sender_waits, rows, command.queue().context().lenders_for(session, size));
-  transfer->trace = command.record_id();
+  transfer->trace.record = command.record_id();
   return transfer;
 }
 
@@ -42,7 +42,7 @@ TransferRef offer_bytes(PendingCommand& command, bool blocking, const std::byte*
 TransferRef push_bytes(PendingCommand& command, const std::byte* from, std::uint64_t size) {
   const bool sender_waits = !limit_of(command.event());
   TransferRef transfer = command.session().begin_push(command.queue().device().index(), from, size, sender_waits);
-  if (transfer) transfer->trace = command.record_id();
+  if (transfer) transfer->trace.record = command.record_id();
   if (transfer && command.event() != nullptr) command.event()->reported_unasked();
   return transfer;
 }
@@ -169,7 +169,7 @@ TransferRef expect_bytes(PendingCommand& command, bool blocking, std::byte* to, 
   };
   TransferRef transfer = session.begin_receive(queue.device().index(), to, size, finished, std::move(keep_alive), rows);
   transfer->ticket = ticket;
-  transfer->trace = command.record_id();
+  transfer->trace.record = command.record_id();
   command.moves(size, &queue.device(), nullptr);
   return transfer;
 }

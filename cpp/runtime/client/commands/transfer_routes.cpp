@@ -217,7 +217,7 @@ Ref<Event> TransferPlanner::relay_read(MemoryObject& root, ByteRange piece, Loca
       place);
   if (record) {
     record->event = fetched->id();
-    read->trace = record->id;
+    read->trace.record = record->id;
   }
   send_read(root, holder, reader.id(), fetched->id(), piece, read->id, std::span<const EventId>(after),
             Tracer::instance().commit(std::move(record)));
@@ -246,9 +246,9 @@ Ref<Event> TransferPlanner::relay_write(MemoryObject& root, ByteRange piece, con
         session.drop_interest();
       },
       place);
-  write->trace = Tracer::instance().commit(std::move(record));
+  write->trace.record = Tracer::instance().commit(std::move(record));
   send_write(root, session(), queue_.id(), part->id(), piece, write->id, {}, std::span<const EventId>(after),
-             write->trace);
+             write->trace.record);
   return part;
 }
 

@@ -64,7 +64,7 @@ void BulkReceiver::note_failure(TransferId id) {
   const TransferRef transfer = find_transfer(id);
   if (!transfer) return;
   const MutexLock lock(transfer->mutex);
-  transfer->has_no_more = true;
+  transfer->received.has_no_more = true;
   forget_failed(id);
 }
 
@@ -75,12 +75,12 @@ bool BulkReceiver::begin_chunk(const BulkHeader& header) {
   bool has_place = true;
   {
     const MutexLock lock(transfer_->mutex);
-    if (transfer_->has_no_more || header.size == 0) return false;
-    if (header.size > transfer_->size - transfer_->announced) return false;
-    transfer_->announced += header.size;
+    if (transfer_->received.has_no_more || header.size == 0) return false;
+    if (header.size > transfer_->size - transfer_->received.announced) return false;
+    transfer_->received.announced += header.size;
     chunk_left_ = header.size;
     if (!transfer_->is_over) has_place = place_chunk(header.size);
-    if (transfer_->announced == transfer_->size) forget_failed(header.transfer);
+    if (transfer_->received.announced == transfer_->size) forget_failed(header.transfer);
   }
   if (!has_place) {
     session_.end_transfer(transfer_, CL_OUT_OF_HOST_MEMORY);  // so its bytes are discarded
@@ -92,8 +92,8 @@ bool BulkReceiver::begin_chunk(const BulkHeader& header) {
 // Returns false if there is no memory for packed rows.
 bool BulkReceiver::place_chunk(std::uint64_t size) {
   if (transfer_->rows && !unpacker_.begin(size)) return false;
-  if (transfer_->announced == size && !transfer_->rows && !transfer_->may_be_short) announce_whole();
-  if (transfer_->registration != nullptr) return true;
+  if (transfer_->received.announced == size && !transfer_->rows && !transfer_->may_be_short) announce_whole();
+  if (transfer_->received.registration != nullptr) return true;
   const MutableBytes memory =
       transfer_->rows ? unpacker_.piece() : MutableBytes(transfer_->memory + transfer_->moved, size);
   registration_ = transport_->register_memory(memory);
@@ -105,7 +105,7 @@ void BulkReceiver::announce_whole() {
   const MutableBytes whole(transfer_->memory, transfer_->size);
   auto registration = transport_->register_memory(whole);
   if (registration == nullptr || !transport_->announce(transfer_->id, {whole, registration.get()})) return;
-  transfer_->registration = std::move(registration);
+  transfer_->received.registration = std::move(registration);
 }
 
 // The transfer is complete. What the stream has carried was announced in vain.
@@ -114,7 +114,7 @@ void BulkReceiver::release_memory() {
   std::unique_ptr<MemoryRegistration> whole;
   {
     const MutexLock lock(transfer_->mutex);
-    whole = std::move(transfer_->registration);
+    whole = std::move(transfer_->received.registration);
   }
   if (whole != nullptr) transport_->withdraw(transfer_->id);
 }
@@ -127,12 +127,13 @@ std::ptrdiff_t BulkReceiver::read_piece(bool& is_complete) {
   const bool unpacks = is_wanted && transfer_->rows;
   const MutableBytes to =
       unpacks ? unpacker_.next(chunk_left_) : MutableBytes(transfer_->memory + transfer_->moved, chunk_left_);
-  const auto& registration = transfer_->registration != nullptr ? transfer_->registration : registration_;
-  const bool is_traced = transfer_->trace != 0;
+  const auto& registration =
+      transfer_->received.registration != nullptr ? transfer_->received.registration : registration_;
+  const bool is_traced = transfer_->trace.record != 0;
   const std::uint64_t spared_before = is_traced ? transport_->compression().received_less() : 0;
   const std::ptrdiff_t count =
       is_wanted ? transport_->try_receive({to, registration.get()}) : transport_->try_discard(chunk_left_);
-  if (is_traced) transfer_->spared += transport_->compression().received_less() - spared_before;
+  if (is_traced) transfer_->trace.spared += transport_->compression().received_less() - spared_before;
   if (count <= 0) return count;
   if (unpacks) unpacker_.unpack(*transfer_, static_cast<std::size_t>(count));
   transfer_->advance(static_cast<std::uint64_t>(count));

@@ -18,10 +18,10 @@ constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 
 // Tells the trace at the last chunk, so before the server reports the command's end.
 void note_spared(Transfer& transfer, std::uint64_t bytes) {
-  transfer.spared += bytes;
+  transfer.trace.spared += bytes;
   TraceSink* const trace = TraceSink::current();
-  if (transfer.moved < transfer.size || transfer.spared == 0 || trace == nullptr) return;
-  trace->crossed(transfer.trace, transfer.size - transfer.spared);
+  if (transfer.moved < transfer.size || transfer.trace.spared == 0 || trace == nullptr) return;
+  trace->crossed(transfer.trace.record, transfer.size - transfer.trace.spared);
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ bool BulkSender::send_chunk(Sending& sending, Bytes bytes, std::int32_t status, 
   const auto use = sending.borrows && !bytes.empty() ? BulkTransport::Use::kBorrowed : BulkTransport::Use::kCopied;
   SourceOwner* const owner = sending.packer != nullptr ? nullptr : &transfer;
   const BulkHeader header{transfer.id, static_cast<std::uint32_t>(bytes.size()), status};
-  const bool is_traced = transfer.trace != 0 && transport_ != nullptr;
+  const bool is_traced = transfer.trace.record != 0 && transport_ != nullptr;
   const std::uint64_t spared_before = is_traced ? transport_->compression().sent_less() : 0;
   const bool ok = transport_ != nullptr && transport_->send(header, {bytes, sending.registration.get(), owner}, use);
   transfer.advance(size);

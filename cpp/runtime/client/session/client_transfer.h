@@ -8,7 +8,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "runtime/base/bytes.h"
 #include "runtime/base/mutex.h"
@@ -27,6 +26,19 @@ class Session;
 struct Transfer : SourceOwner {
   enum class State { kPending, kPulled, kDone, kFailed };
 
+  // Of a traced one.
+  struct Traced {
+    std::atomic<std::uint64_t> record{0};  // 0: it is not traced
+    std::uint64_t spared = 0;              // bytes that need not cross the link; used where they move
+  };
+  // Of a read.
+  struct Received {
+    std::uint64_t announced = 0;  // the end of the newest chunk
+    bool has_no_more = false;     // no chunk follows: it has failed at the server
+    std::unique_ptr<MemoryRegistration>
+        registration;  // of its memory as a whole, if that was announced to the transport
+  };
+
   TransferId id = 0;
   BulkChannel* channel = nullptr;       // of the device of its command's queue
   bool sends = false;                   // to the server; else from the server
@@ -35,21 +47,16 @@ struct Transfer : SourceOwner {
   std::atomic<std::uint64_t> size{0};   // of a read that may be short: changed with `mutex`
   std::atomic<std::uint64_t> moved{0};  // changed only by the thread that moves the bytes
   std::uint64_t ticket = 0;             // of a read: its ticket in the queue's PendingReads
-  std::atomic<std::uint64_t> trace{0};  // of a traced one: its record
-  std::uint64_t spared = 0;             // of a traced one: bytes that need not cross the link; used where they move
-  bool may_be_short = false;            // of a read: the content may end early
-  bool sender_waits = false;            // a thread waits for the pull and sends the bytes itself
-  std::unique_ptr<UploadOffer> offer;   // of a write: the server may have its bytes; null: they are sent
-  std::vector<Session*> lenders;        // of an offered write: other servers that may have its bytes
-  bool is_expected = false;             // its channel expects it
-  bool is_metered = false;              // a LinkMeter has been told that its bytes move
-  bool is_pushed = false;               // sent without waiting for a pull, whatever happens
-  Mutex mutex;                          // held while bytes are put into `memory`, or packed from there
-  std::uint64_t announced GUARDED_BY(mutex) = 0;  // the end of the newest chunk
-  bool has_no_more GUARDED_BY(mutex) = false;     // no chunk follows: it has failed at the server
-  bool is_over GUARDED_BY(mutex) = false;         // `memory` may be gone
-  // Of a read whose memory as a whole was announced to the transport.
-  std::unique_ptr<MemoryRegistration> registration GUARDED_BY(mutex);
+  Traced trace;
+  bool may_be_short = false;               // of a read: the content may end early
+  bool sender_waits = false;               // a thread waits for the pull and sends the bytes itself
+  std::unique_ptr<UploadOffer> offer;      // of a write: the server may have its bytes; null: they are sent
+  bool is_expected = false;                // its channel expects it
+  bool is_metered = false;                 // a LinkMeter has been told that its bytes move
+  bool is_pushed = false;                  // sent without waiting for a pull, whatever happens
+  Mutex mutex;                             // held while bytes are put into `memory`, or packed from there
+  bool is_over GUARDED_BY(mutex) = false;  // `memory` may be gone
+  Received received GUARDED_BY(mutex);
   std::atomic<State> state{State::kPending};  // kDone, kFailed: `finished` has run
   cl_int failure = CL_SUCCESS;                // why it failed; written before `state`
   // Runs once, on the thread that moved the last byte, with CL_COMPLETE or the reason for the failure. May be

@@ -83,10 +83,11 @@ void Session::offer(const Transfer& transfer, const OfferChunks& message) {
 
 // Lets this server ask others for the chunks that it lacks, if they may answer.
 void Session::lend(const Transfer& transfer, const OfferChunks& message) {
-  if (transfer.lenders.empty() || !transfers_.uploads().should_borrow()) return;
+  const std::vector<Session*>& possible = transfer.offer->lenders();
+  if (possible.empty() || !transfers_.uploads().should_borrow()) return;
   const std::uint64_t loan = next_id();
   std::vector<PeerId> lenders;
-  for (Session* const lender : group_.links.neighbours(*this, transfer.lenders)) {
+  for (Session* const lender : group_.links.neighbours(*this, possible)) {
     lender->send(LendChunks{loan, peer_id(), message.digests});
     lender->submit_now();
     lenders.push_back(lender->peer_id());

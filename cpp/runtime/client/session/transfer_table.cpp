@@ -62,8 +62,7 @@ TransferRef TransferTable::begin_send(std::uint32_t device, const std::byte* fro
   transfer->sender_waits = sender_waits;
   const BulkChannel& channel = channels_.of(device);
   if (size >= kUploadChunk && !rows && !channel.has_rdma() && uploads_.may_begin(channel.reports_arrivals())) {
-    transfer->offer = std::make_unique<UploadOffer>(uploads_, from, size);
-    transfer->lenders = std::move(lenders);
+    transfer->offer = std::make_unique<UploadOffer>(uploads_, from, size, std::move(lenders));
   }
   return begin(device, std::move(transfer), std::move(finished), std::move(keep_alive));
 }
@@ -156,14 +155,14 @@ void TransferTable::end(const TransferRef& transfer, cl_int status) {
   {
     const MutexLock lock(transfer->mutex);
     if (std::exchange(transfer->is_over, true)) return;
-    const bool has_more = !transfer->has_no_more && transfer->announced != transfer->size;
+    const bool has_more = !transfer->received.has_no_more && transfer->received.announced != transfer->size;
     if (status != CL_COMPLETE && !transfer->sends && has_more) transfer->channel->expect_rest(transfer);
   }
   if (status != CL_COMPLETE && !transfer->sends) {
     transfer->channel->withdraw(transfer->id);
     std::unique_ptr<MemoryRegistration> unused;
     const MutexLock lock(transfer->mutex);
-    unused = std::move(transfer->registration);
+    unused = std::move(transfer->received.registration);
   }
   {
     const MutexLock lock(mutex_);
@@ -173,9 +172,9 @@ void TransferTable::end(const TransferRef& transfer, cl_int status) {
   const bool ok = status == CL_COMPLETE;
   if (transfer->is_metered) link_.end(way_of(*transfer), ok ? transfer->size.load() : 0);
   if (TraceSink* const trace = TraceSink::current();
-      transfer->trace != 0 && !transfer->sends && ok && trace != nullptr) {
-    if (transfer->spared != 0) trace->crossed(transfer->trace, transfer->size - transfer->spared);
-    trace->arrived(transfer->trace);
+      transfer->trace.record != 0 && !transfer->sends && ok && trace != nullptr) {
+    if (transfer->trace.spared != 0) trace->crossed(transfer->trace.record, transfer->size - transfer->trace.spared);
+    trace->arrived(transfer->trace.record);
   }
   if (transfer->finished) std::exchange(transfer->finished, nullptr)(status);
   transfer->keep_alive.reset();
@@ -222,7 +221,7 @@ bool TransferTable::set_size(TransferId id, std::uint64_t size) {
   if (!transfer) return true;
   {
     const MutexLock lock(transfer->mutex);
-    if (!transfer->may_be_short || size > transfer->size || size < transfer->announced) return false;
+    if (!transfer->may_be_short || size > transfer->size || size < transfer->received.announced) return false;
     transfer->size = size;
   }
   if (transfer->moved == transfer->size) end(transfer, CL_COMPLETE);
@@ -234,7 +233,7 @@ bool TransferTable::take_bytes(TransferId id, Bytes bytes) {
   if (!transfer) return true;
   {
     const MutexLock lock(transfer->mutex);
-    const bool has_chunk = transfer->announced != transfer->moved;
+    const bool has_chunk = transfer->received.announced != transfer->moved;
     const bool fits = bytes.size() == transfer->size || (transfer->may_be_short && bytes.size() < transfer->size);
     if (has_chunk || !fits) return false;
     if (!transfer->is_over) transfer->put(bytes);

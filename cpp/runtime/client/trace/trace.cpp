@@ -18,7 +18,7 @@ TimedRecord as_told(const Trace& trace, const TraceRecord& record) {
   const Trace::Lane& lane = trace.lanes[record.lane];
   const bool is_sent = record.sending != nullptr;
   const TraceRecord::Times& first = is_sent ? *record.sending : times;
-  const ClockLine& first_clock = is_sent ? trace.lanes[record.from_lane].server_clock : lane.server_clock;
+  const ClockLine& first_clock = is_sent ? trace.lanes[record.move->from_lane].server_clock : lane.server_clock;
   timed.received = on_host(first_clock, first.received);
   timed.submit = on_host(first_clock, first.submitted);
   timed.is_profiled = times.has_profile && !is_sent;
@@ -39,9 +39,9 @@ class Order {
       const TraceRecord& record = *trace.records[i];
       for (const TraceRecord::Wait& wait : record.waits) add(i, find(wait));
       if (record.event != 0) by_event_[record.event] = i;
-      if (record.place != 0) by_place_[record.queue][record.place] = i;
-      if (!record.in_order || record.queue_handle == 0) continue;
-      const auto [at, is_first] = newest.try_emplace(record.queue, i);
+      if (record.position != 0) by_position_[record.queue.id][record.position] = i;
+      if (!record.queue.in_order || record.queue.handle == 0) continue;
+      const auto [at, is_first] = newest.try_emplace(record.queue.id, i);
       if (!is_first) before_in_queue[i] = std::exchange(at->second, i);
     }
   }
@@ -55,8 +55,8 @@ class Order {
       const auto at = by_event_.find(wait.number);
       return at == by_event_.end() ? kNone : at->second;
     }
-    const auto queue = by_place_.find(wait.queue);
-    if (queue == by_place_.end()) return kNone;
+    const auto queue = by_position_.find(wait.queue);
+    if (queue == by_position_.end()) return kNone;
     const auto at = queue->second.find(wait.number);
     return at == queue->second.end() ? kNone : at->second;
   }
@@ -66,7 +66,7 @@ class Order {
   }
 
   std::unordered_map<EventId, std::uint32_t> by_event_;
-  std::unordered_map<ObjectId, std::unordered_map<std::uint64_t, std::uint32_t>> by_place_;
+  std::unordered_map<ObjectId, std::unordered_map<std::uint64_t, std::uint32_t>> by_position_;
 };
 
 template <class Function>

@@ -27,6 +27,19 @@ struct TraceRecord {
   };
   static constexpr std::uint32_t kClient = ~std::uint32_t{0};  // a lane that is not a device
 
+  struct Queue {
+    std::uintptr_t handle = 0;  // 0: an internal queue
+    ObjectId id = 0;
+    bool in_order = false;
+  };
+  // Its bytes go from one device to another; null means this process. Only commit() uses the devices, while their owner
+  // keeps them alive.
+  struct Move {
+    Device* from = nullptr;
+    Device* to = nullptr;
+    std::uint32_t from_lane = kClient, to_lane = kClient;
+  };
+
   // When the server received it, and so on, in ns of the clocks that CommandTraced describes; all 0 until the
   // server has reported.
   struct Times {
@@ -37,16 +50,14 @@ struct TraceRecord {
   };
 
   void waits_for(EventId event) { waits.push_back({0, event}); }
-  void waits_for(ObjectId queue, std::uint64_t place) { waits.push_back({queue, place}); }
+  void waits_for(ObjectId queue, std::uint64_t position) { waits.push_back({queue, position}); }
   void uses(std::uintptr_t buffer) {
     if (std::find(buffers.begin(), buffers.end(), buffer) == buffers.end()) buffers.push_back(buffer);
   }
   // Null means this process.
   void moves(std::uint64_t size, Device* source, Device* destination) {
     bytes = size;
-    from = source;
-    to = destination;
-    is_move = true;
+    move = {source, destination};
   }
 
   // What has carried its bulk data: as the receiving server says, if two take part.
@@ -62,16 +73,12 @@ struct TraceRecord {
   cl_command_type type = 0;
   std::uint64_t sample = 0;  // see Tracer::sample_for(); sent with the flag although no trace runs
   bool is_transfer = false;  // not a command of the application
-  bool is_move = false;
   std::string kernel;
-  Device* device = nullptr;  // these three are used only by commit(), while their owner keeps them alive
-  Device* from = nullptr;
-  Device* to = nullptr;
-  std::uint32_t lane = kClient, from_lane = kClient, to_lane = kClient;
-  std::uintptr_t queue_handle = 0;  // 0: an internal queue
-  ObjectId queue = 0;
-  std::uint64_t place = 0;  // position in its queue; 0: none that implies anything
-  bool in_order = false;
+  Device* device = nullptr;  // as in Move
+  std::uint32_t lane = kClient;
+  std::optional<Move> move;
+  Queue queue;
+  std::uint64_t position = 0;  // in its queue; 0: none that implies anything
   EventId event = 0;
   std::uint64_t bytes = 0;
   std::optional<std::uint64_t> wire_bytes;  // what crossed the link in their place, if less

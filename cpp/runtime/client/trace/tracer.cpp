@@ -186,9 +186,9 @@ TraceRecordOwner Tracer::make(CommandQueue& queue, cl_command_type type, bool is
   record->type = type;
   record->is_transfer = is_transfer;
   record->device = &queue.device();
-  if (CommandQueue* known = queue.known()) record->queue_handle = reinterpret_cast<std::uintptr_t>(known->handle());
-  record->queue = queue.id();
-  record->in_order = queue.in_order();
+  if (CommandQueue* known = queue.known()) record->queue.handle = reinterpret_cast<std::uintptr_t>(known->handle());
+  record->queue.id = queue.id();
+  record->queue.in_order = queue.in_order();
   return record;
 }
 
@@ -205,9 +205,9 @@ std::uint64_t Tracer::add(TraceRecordOwner record) {
     return 0;
   }
   record->lane = lane_of(record->device);
-  if (record->is_move) {
-    record->from_lane = lane_of(record->from);
-    record->to_lane = lane_of(record->to);
+  if (record->move) {
+    record->move->from_lane = lane_of(record->move->from);
+    record->move->to_lane = lane_of(record->move->to);
   }
   const std::uint64_t id = record->id, offset = id - first_;
   if (indices_.size() <= offset) indices_.resize(offset + 1, kNoIndex);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/bytes.h"
@@ -12,6 +13,8 @@
 #include "runtime/crypto/digest.h"
 
 namespace remotecl {
+
+class Session;
 
 // The steps of a write whose chunks the server may have already: their digests are offered some chunks ahead of the
 // bytes, and the chunks that the server has not found are sent. One thread at a time sends; another one delivers the
@@ -29,8 +32,11 @@ class UploadOffer {
     std::uint64_t offset, size;  // of the bytes that it is about
   };
 
-  UploadOffer(UploadLink& link, const std::byte* memory, std::uint64_t size)
-      : link_(link), memory_(memory), size_(size) {}
+  // `lenders`: other servers that may have the bytes.
+  UploadOffer(UploadLink& link, const std::byte* memory, std::uint64_t size, std::vector<Session*> lenders = {})
+      : link_(link), memory_(memory), size_(size), lenders_(std::move(lenders)) {}
+
+  const std::vector<Session*>& lenders() const { return lenders_; }
 
   // ---- On the sending thread.
   // What is to be done next; the caller does it. REQUIRES: not all bytes are sent or skipped.
@@ -61,6 +67,7 @@ class UploadOffer {
   UploadLink& link_;
   const std::byte* memory_;
   const std::uint64_t size_;
+  const std::vector<Session*> lenders_;
   std::uint64_t at_ = 0;  // sent or skipped
   std::optional<FileDigests> file_;
   bool has_looked_for_file_ = false;

@@ -13,8 +13,8 @@ struct TraceBuilder {
   TraceRecord& add(std::uint64_t queued, std::uint64_t submitted, std::uint64_t ended) {
     TraceRecordOwner record(new TraceRecord);
     record->lane = 0;
-    record->queue_handle = record->queue = 1;
-    record->place = trace.records.size() + 1;
+    record->queue.handle = record->queue.id = 1;
+    record->position = trace.records.size() + 1;
     record->event = 100 + trace.records.size();
     record->queued_ns = queued;
     record->status = CL_COMPLETE;
@@ -37,8 +37,8 @@ struct TraceBuilder {
 
 TEST(TimedRecordsTest, StartsWhenTheOneBeforeInItsQueueHasEnded) {
   TraceBuilder builder;
-  builder.add(10, 20, 100).in_order = true;
-  builder.add(11, 21, 200).in_order = true;
+  builder.add(10, 20, 100).queue.in_order = true;
+  builder.add(11, 21, 200).queue.in_order = true;
   const auto timed = timed_records(builder.trace);
   EXPECT_EQ(timed[0].start, 20u);
   EXPECT_EQ(timed[0].end, 100u);
@@ -71,9 +71,9 @@ TEST(TimedRecordsTest, AnEndThatWasNoticedLateIsBeforeWhatWaitedForIt) {
 
 TEST(TimedRecordsTest, AnEndThatWasNoticedLateIsBeforeItsBytesWereHere) {
   TraceBuilder builder;
-  builder.add(10, 20, 800).in_order = true;
+  builder.add(10, 20, 800).queue.in_order = true;
   TraceRecord& read = builder.add(11, 21, 900);
-  read.in_order = true;
+  read.queue.in_order = true;
   read.arrived_ns = 700;
   const auto timed = timed_records(builder.trace);
   EXPECT_EQ(timed[0].end, 700u);
@@ -83,9 +83,9 @@ TEST(TimedRecordsTest, AnEndThatWasNoticedLateIsBeforeItsBytesWereHere) {
 
 TEST(TimedRecordsTest, AFailedCommandProvesNothing) {
   TraceBuilder builder;
-  builder.add(10, 20, 900).in_order = true;
+  builder.add(10, 20, 900).queue.in_order = true;
   TraceRecord& failed = builder.add(11, 0, 30);
-  failed.in_order = true;
+  failed.queue.in_order = true;
   failed.status = CL_INVALID_KERNEL_ARGS;
   const auto timed = timed_records(builder.trace);
   EXPECT_EQ(timed[0].end, 900u);
@@ -110,7 +110,7 @@ TEST(TimedRecordsTest, ATransferBeginsWhereItIsSent) {
   builder.trace.lanes.resize(2);
   builder.trace.lanes[1].server_clock = ClockLine({0, 1000});
   TraceRecord& transfer = builder.add(10, 25, 400);
-  transfer.from_lane = 1;
+  transfer.move = {.from_lane = 1};
   transfer.sending = std::make_unique<TraceRecord::Times>(transfer.times);
   transfer.sending->received = transfer.sending->submitted = std::uint64_t(-700);
   const auto timed = timed_records(builder.trace);
