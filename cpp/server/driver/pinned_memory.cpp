@@ -1,6 +1,7 @@
 #include "server/driver/pinned_memory.h"
 
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "runtime/protocol/frames.h"
@@ -56,17 +57,22 @@ class PinnedMemory::Slots {
 
 std::shared_ptr<std::byte[]> PinnedMemory::take(std::size_t size) {
   if (!device_.memory().maps_in_place()) {
-    std::shared_ptr<Slots> slots;
-    {
-      MutexLock lock(mutex_);
-      if (!slots_) slots_ = std::make_shared<Slots>(device_);
-      slots = slots_;
-    }
-    if (std::byte* const slot = slots->take(size)) {
+    const std::shared_ptr<Slots> slots = this->slots();
+    if (std::byte* const slot = slots ? slots->take(size) : nullptr) {
       return {slot, [slots, size](std::byte* bytes) { slots->give_back(bytes, size); }};
     }
   }
   return std::shared_ptr<std::byte[]>(new std::byte[size]);
+}
+
+std::shared_ptr<PinnedMemory::Slots> PinnedMemory::slots() {
+  {
+    MutexLock lock(mutex_);
+    if (std::exchange(is_asked_for_, true)) return slots_;
+  }
+  auto slots = std::make_shared<Slots>(device_);  // without the lock, because the driver may take long
+  MutexLock lock(mutex_);
+  return slots_ = std::move(slots);
 }
 
 void PinnedMemory::close() {

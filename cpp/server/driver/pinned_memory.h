@@ -19,7 +19,7 @@ class PinnedMemory {
   PinnedMemory& operator=(const PinnedMemory&) = delete;
 
   // Returns `size` bytes (at most kInlineDataMax) that may outlive the device. They are ordinary memory if no
-  // slot is free or if device memory is host memory.
+  // slot is free, if another thread is allocating the slots, or if device memory is host memory.
   std::shared_ptr<std::byte[]> take(std::size_t size) EXCLUDES(mutex_);
   // Releases the memory to the driver, once nothing uses it.
   void close() EXCLUDES(mutex_);
@@ -27,8 +27,12 @@ class PinnedMemory {
  private:
   class Slots;
 
+  // Null if another thread allocates them now.
+  std::shared_ptr<Slots> slots() EXCLUDES(mutex_);
+
   Device& device_;
   Mutex mutex_;
+  bool is_asked_for_ GUARDED_BY(mutex_) = false;
   std::shared_ptr<Slots> slots_ GUARDED_BY(mutex_);
 };
 
