@@ -1,5 +1,7 @@
 #pragma once
 
+#include <memory>
+
 #include "runtime/base/mutex.h"
 #include "server/completion/cl.h"
 
@@ -12,7 +14,6 @@ class DeviceClock {
  public:
   // `has_timer`: the driver has clGetDeviceAndHostTimer.
   DeviceClock(Device& device, bool has_timer) : device_(device), has_timer_(has_timer) {}
-  ~DeviceClock() { close(); }
   DeviceClock(const DeviceClock&) = delete;
   DeviceClock& operator=(const DeviceClock&) = delete;
 
@@ -22,14 +23,15 @@ class DeviceClock {
   void close() EXCLUDES(mutex_);
 
  private:
-  cl_int prepare() REQUIRES(mutex_);
-  cl_int run(cl_ulong& time_ns) REQUIRES(mutex_);
+  struct Probe;
+
+  // Null and `error` if the driver refuses.
+  std::shared_ptr<Probe> probe(cl_int& error) EXCLUDES(mutex_);
 
   Device& device_;
   const bool has_timer_;
   Mutex mutex_;
-  cl_command_queue queue_ GUARDED_BY(mutex_) = nullptr;
-  cl_mem memory_ GUARDED_BY(mutex_) = nullptr;
+  std::shared_ptr<Probe> probe_ GUARDED_BY(mutex_);  // null until it is needed
 };
 
 }  // namespace remotecl::server
