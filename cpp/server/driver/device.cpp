@@ -39,14 +39,16 @@ Device::~Device() {
 }
 
 void Device::close() {
-  // Called without the lock, because both need context().
   clock_.close();
   memory_.pinned().close();
   released_memory_.release_all();
-  MutexLock lock(mutex_);
-  if (closed_) return;
-  closed_ = true;
-  if (context_ != nullptr) clReleaseContext(std::exchange(context_, nullptr));
+  cl_context context = nullptr;
+  {
+    MutexLock lock(mutex_);
+    if (std::exchange(closed_, true)) return;
+    context = std::exchange(context_, nullptr);
+  }
+  if (context != nullptr) clReleaseContext(context);
   traits_.info = {};
 }
 

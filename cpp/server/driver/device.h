@@ -56,7 +56,8 @@ class Device {
   // counts.
   cl_int partition(const cl_device_partition_property* properties, std::vector<cl_device_id>& ids,
                    cl_uint& count) const;
-  // Gives a sub-device and its context back to the driver, which keeps them while objects refer to them.
+  // Gives a sub-device and its context back to the driver, which keeps them while objects refer to them. May take long;
+  // no other thread may look at the traits' answers any more.
   void close() EXCLUDES(mutex_);
 
   // The clock that timestamps profiled commands; a sub-device has its device's.
@@ -82,7 +83,7 @@ class Device {
   ReleasedMemory released_memory_;
   const Ref<DeviceTurns> turns_ = make_ref<DeviceTurns>();
   DeviceClock clock_;
-  Mutex mutex_;
+  Mutex mutex_;  // also while the context is made, because all who want the lock want the context
   cl_context context_ GUARDED_BY(mutex_) = nullptr;
   bool closed_ GUARDED_BY(mutex_) = false;
 };

@@ -62,8 +62,7 @@ void handle(Session& session, const ReleaseSubDevice& message) {
   // Runs after the builds that were sent before, because they use the device's context.
   session.builds().worker().post([&session, device] {
     session.transfers().drop_staging(*device);
-    MutexLock lock(session.mutex());
-    device->close();
+    device->close();  // without the lock, because the driver may take long
   });
 }
 

@@ -62,5 +62,37 @@ TEST_F(HeldCallTest, AClockIsReadWhileAnotherThreadMakesWhatThatNeeds) {
   call.release();
 }
 
+TEST_F(HeldCallTest, ADeviceThatIsBeingClosedSaysSoAtOnce) {
+  cl_int error = CL_SUCCESS;
+  ASSERT_NE(device_.context(error), nullptr);
+  HeldCall call("clReleaseContext");
+  const auto closing = meanwhile([this] { device_.close(); });
+  call.await();
+  EXPECT_EQ(device_.context(error), nullptr);
+  EXPECT_EQ(error, CL_INVALID_DEVICE);
+  EXPECT_TRUE(call.is_inside());
+  call.release();
+}
+
+class HeldCallOfSessionTest : public ServerTest {
+ protected:
+  WireClient client_{address()};
+};
+
+TEST_F(HeldCallOfSessionTest, ASessionGoesOnWhileItsSubDeviceIsReleased) {
+  static constexpr std::int64_t kByCount[] = {CL_DEVICE_PARTITION_BY_COUNTS, 1, CL_DEVICE_PARTITION_BY_COUNTS_LIST_END,
+                                              0};
+  static constexpr std::uint32_t kPart[] = {20};
+  client_.send(CreateSubDevices{0, client_.id(), Array<std::int64_t>(kByCount, 4), Array<std::uint32_t>(kPart, 1)});
+  if (client_.wait<SubDevices>()->error != CL_SUCCESS) GTEST_SKIP() << "the driver makes no parts of devices";
+  client_.finish(client_.make_queue(0, kPart[0]));
+  HeldCall call("clReleaseContext");
+  client_.send(ReleaseSubDevice{kPart[0]});
+  call.await();
+  client_.ping();
+  EXPECT_TRUE(call.is_inside());
+  call.release();
+}
+
 }  // namespace
 }  // namespace remotecl::testing
