@@ -1,9 +1,12 @@
 #include <algorithm>
+#include <exception>
 #include <string>
+#include <utility>
 
 #include "server/handlers/handlers.h"
 #include "server/handlers/networks.h"
 #include "server/sockets/session_socket_account.h"
+#include "server/util/log.h"
 #include "server/util/protocol_error.h"
 
 namespace remotecl::server {
@@ -35,9 +38,16 @@ std::uint32_t threads_max(const Grant& grant) {
       std::min<std::uint64_t>(grant.kernel_threads_max().value_or(0), NetworkThreads::kMost));
 }
 
-cl_int create(Session& session, const CreateNetwork& message, std::string& words) REQUIRES(session.mutex()) {
+void check_network_id(const SessionObjects& objects, ObjectId id) {
+  if (id == 0 || objects.buffers.find(id) != nullptr || objects.networks.arguments.find(id) != nullptr) {
+    throw ProtocolError("network id " + std::to_string(id) + " cannot be used or is in use");
+  }
+}
+
+// A network without memory yet.
+cl_int create(Session& session, const CreateNetwork& message, Device& device, Ref<NetworkArgument>& network,
+              std::string& words) REQUIRES(session.mutex()) {
   SessionObjects& objects = session.objects();
-  Device& device = objects.device(message.device);
   const MakeSocketBroker& sockets = session.shared().sockets;
   if (!sockets) {
     words = "the server does not allow sockets inside kernels; whoever runs it can start it with --kernel-sockets";
@@ -47,7 +57,7 @@ cl_int create(Session& session, const CreateNetwork& message, std::string& words
     words = "a sub-device has no networks; make one for the device that it is a part of";
     return CL_INVALID_OPERATION;
   }
-  if (objects.networks.arguments.size() >= kNetworksMax) {
+  if (objects.networks.arguments.size() + objects.networks.being_made >= kNetworksMax) {
     words = "the session has " + std::to_string(kNetworksMax) + " networks; release one, or make one with more sockets";
     return CL_OUT_OF_RESOURCES;
   }
@@ -55,17 +65,37 @@ cl_int create(Session& session, const CreateNetwork& message, std::string& words
   const Network::Hooks hooks{sockets(session.grant(), session.id()), make_ref<SessionSocketAccount>(session.grant()),
                              objects.networks.names, NetworkThreads{.most = threads_max(session.grant())},
                              session.peers().names()};
-  auto network = make_ref<NetworkArgument>(device, shape, hooks, objects.networks.live, session.counters());
-  cl_mem memory = nullptr;
-  const cl_int error = shape.is_valid() ? network->native(device, memory) : CL_INVALID_VALUE;
-  if (error != CL_SUCCESS) {
-    words = words_for(error);
-  } else {
-    objects.networks.arguments.insert(message.buffer, std::move(network));
-    objects.networks.has_had_some = true;
-    session.shared().watch.look_again();
+  if (!shape.is_valid()) {
+    words = words_for(CL_INVALID_VALUE);
+    return CL_INVALID_VALUE;
   }
-  return error;
+  network = make_ref<NetworkArgument>(device, shape, hooks, objects.networks.live, session.counters());
+  return CL_SUCCESS;
+}
+
+void add_network(Session& session, ObjectId id, const Ref<NetworkArgument>& network) REQUIRES(session.mutex()) {
+  SessionObjects& objects = session.objects();
+  check_network_id(objects, id);  // a buffer may have got it meanwhile
+  objects.networks.arguments.insert(id, network);
+  objects.networks.has_had_some = true;
+  session.shared().watch.look_again();
+}
+
+void answer_network(Session& session, const CreateNetwork& message, cl_int error, const std::string& words) {
+  const NetworkShape shape{message.sockets, message.ring_bytes};
+  session.outbox().add(NetworkCreated{message.token, error, error == CL_SUCCESS ? shape.memory_size() : 0, words});
+}
+
+// Makes the memory, without the session's lock, because the driver may take long.
+void make_network(Session& session, const CreateNetwork& message, Device& device, const Ref<NetworkArgument>& network) {
+  cl_mem memory = nullptr;
+  const cl_int error = network->native(device, memory);
+  session.with_lock([&] {
+    session.mutex().assume_held();
+    --session.objects().networks.being_made;
+    if (error == CL_SUCCESS) add_network(session, message.buffer, network);
+    answer_network(session, message, error, error == CL_SUCCESS ? "" : words_for(error));
+  });
 }
 
 }  // namespace
@@ -91,15 +121,21 @@ NetworkArguments networks_of(const SessionObjects& objects, const CommandBuffer&
 }
 
 void handle(Session& session, const CreateNetwork& message) {
-  SessionObjects& objects = session.objects();
-  if (message.buffer == 0 || objects.buffers.find(message.buffer) != nullptr ||
-      objects.networks.arguments.find(message.buffer) != nullptr) {
-    throw ProtocolError("network id " + std::to_string(message.buffer) + " cannot be used or is in use");
-  }
+  check_network_id(session.objects(), message.buffer);
+  Device& device = session.objects().device(message.device);
   std::string words;
-  const cl_int error = create(session, message, words);
-  const NetworkShape shape{message.sockets, message.ring_bytes};
-  session.outbox().add(NetworkCreated{message.token, error, error == CL_SUCCESS ? shape.memory_size() : 0, words});
+  Ref<NetworkArgument> network;
+  const cl_int error = create(session, message, device, network, words);
+  if (error != CL_SUCCESS) return answer_network(session, message, error, words);
+  ++session.objects().networks.being_made;
+  session.transfers().post([&session, message, &device, network = std::move(network)] {
+    const LogScope scope(session.id());
+    try {
+      make_network(session, message, device, network);
+    } catch (const std::exception& failure) {
+      session.close(failure.what());
+    }
+  });
 }
 
 void handle(Session& session, const StopNetwork& message) {

@@ -74,8 +74,16 @@ TEST_F(HeldCallTest, ADeviceThatIsBeingClosedSaysSoAtOnce) {
   call.release();
 }
 
+LimitsTable with_kernel_sockets() {
+  LimitsTable limits;
+  limits.has_kernel_sockets = true;
+  return limits;
+}
+
 class HeldCallOfSessionTest : public ServerTest {
  protected:
+  HeldCallOfSessionTest() : ServerTest(with_kernel_sockets()) {}
+
   WireClient client_{address()};
 };
 
@@ -92,6 +100,35 @@ TEST_F(HeldCallOfSessionTest, ASessionGoesOnWhileItsSubDeviceIsReleased) {
   client_.ping();
   EXPECT_TRUE(call.is_inside());
   call.release();
+}
+
+TEST_F(HeldCallOfSessionTest, ASessionGoesOnWhileANetworkIsMade) {
+  client_.finish(client_.make_queue());  // makes the context
+  HeldCall call("clCreateBuffer");
+  const ObjectId network = client_.id();
+  client_.send(CreateNetwork{network, client_.id(), 0, 4, 4096});
+  call.await();
+  client_.ping();
+  EXPECT_TRUE(call.is_inside());
+  EXPECT_FALSE(client_.has<NetworkCreated>());
+  call.release();
+  const auto created = client_.wait<NetworkCreated>();
+  EXPECT_EQ(created->error, CL_SUCCESS) << created->text;
+  client_.send(CreateBuffer{network, CL_MEM_READ_WRITE, 64});
+  expect_session_error(client_, "is in use");
+}
+
+// The network's id was free when the client named it.
+TEST_F(HeldCallOfSessionTest, ABufferTakesTheIdOfANetworkThatIsBeingMade) {
+  client_.finish(client_.make_queue());
+  HeldCall call("clCreateBuffer");
+  const ObjectId network = client_.id();
+  client_.send(CreateNetwork{network, client_.id(), 0, 4, 4096});
+  call.await();
+  client_.send(CreateBuffer{network, CL_MEM_READ_WRITE, 64});
+  client_.ping();
+  call.release();
+  expect_session_error(client_, "is in use");
 }
 
 }  // namespace
