@@ -42,23 +42,20 @@ class StagedWrite final : public IncomingTransfer {
   cl_int finish(Native<cl_event>& native) override {
     // In an in-order queue the last piece ends last and has times, while NVIDIA's driver gives none to a
     // marker.
-    MutexLock lock(mutex_);
-    if (pieces_.empty()) return queue().device().ended_event(native.out());
+    const NativeEvents events = piece_events();
+    if (events.count() == 0) return queue().device().ended_event(native.out());
     if (queue().in_order()) {
-      native = pieces_.back().event.copy();
+      native = Native<cl_event>::retained(events.get().back());
       return CL_SUCCESS;
     }
-    const std::vector<cl_event> events = piece_events();
-    return clEnqueueMarkerWithWaitList(queue().native(), static_cast<cl_uint>(events.size()), events.data(),
-                                       native.out());
+    return clEnqueueMarkerWithWaitList(queue().native(), events.count(), events.list(), native.out());
   }
   // A failed transfer waits for its writes, because commands that overwrite them may come next.
   void ended(cl_int status) override {
     IncomingTransfer::ended(status);
     if (status >= 0) return;
-    MutexLock lock(mutex_);
-    const std::vector<cl_event> events = piece_events();
-    if (!events.empty()) clWaitForEvents(static_cast<cl_uint>(events.size()), events.data());
+    const NativeEvents events = piece_events();
+    if (events.count() != 0) clWaitForEvents(events.count(), events.list());
   }
 
  private:
@@ -67,10 +64,11 @@ class StagedWrite final : public IncomingTransfer {
     Native<cl_event> event;
   };
 
-  std::vector<cl_event> piece_events() const REQUIRES(mutex_) {
+  NativeEvents piece_events() EXCLUDES(mutex_) {
     std::vector<cl_event> events;
+    MutexLock lock(mutex_);
     for (const Piece& piece : pieces_) events.push_back(piece.event.get());
-    return events;
+    return NativeEvents(events);
   }
   void put(std::shared_ptr<std::byte[]> bytes) override {
     early_ = std::move(bytes);

@@ -3,6 +3,7 @@
 
 #include "server/driver/held_call.h"
 #include "server/fixture.h"
+#include "server/transfer/staged_transfer.h"
 
 namespace remotecl::testing {
 namespace {
@@ -72,6 +73,26 @@ TEST_F(HeldCallTest, ADeviceThatIsBeingClosedSaysSoAtOnce) {
   EXPECT_EQ(error, CL_INVALID_DEVICE);
   EXPECT_TRUE(call.is_inside());
   call.release();
+}
+
+// Whoever passes the bytes on asks for the pieces.
+TEST_F(HeldCallTest, PiecesOfAFailedWriteAreFoundWhileItWaitsForThem) {
+  cl_int error = CL_SUCCESS;
+  const cl_mem memory = clCreateBuffer(device_.context(error), CL_MEM_READ_WRITE, 64, nullptr, &error);
+  ASSERT_EQ(error, CL_SUCCESS);
+  const auto turn = make_ref<server::DeviceTurns>()->join(1, 1, {}, {});
+  const auto blocks = make_ref<server::BlockPool>(server::CompletionNotifier());
+  const auto queue = make_ref<server::Queue>(1, device_, 0, blocks, turn);
+  const auto write = make_ref<server::StagedWrite>(1, *queue, nullptr, 0, server::Region{{}, false, 0, 64}, memory);
+  write->take(std::make_shared<std::byte[]>(64));
+  HeldCall call("clWaitForEvents");
+  const auto ending = meanwhile([&write] { write->ended(CL_DEVICE_NOT_AVAILABLE); });
+  call.await();
+  EXPECT_TRUE(write->written(64));
+  EXPECT_TRUE(call.is_inside());
+  call.release();
+  ending.wait();
+  clReleaseMemObject(memory);
 }
 
 LimitsTable with_kernel_sockets() {
