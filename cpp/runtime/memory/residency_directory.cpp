@@ -107,24 +107,6 @@ void ResidencyDirectory::forget(ByteRange range) {
   merge(first, last);
 }
 
-void ResidencyDirectory::drop_holder(ByteRange range, Location at, std::vector<ByteRange>* lost) {
-  const auto [first, last] = isolate(clamp(range));
-  const std::size_t already_there = lost ? lost->size() : 0;
-  for (std::size_t i = first; i < last; ++i) {
-    Segment& segment = segments_[i];
-    const bool only_holder = segment.holders.is_only(at);
-    segment.holders.remove(at);
-    if (!lost || !only_holder) continue;
-    const ByteRange gone{segment.begin, end_of(i) - segment.begin};
-    if (lost->size() > already_there && end_offset(lost->back()) == gone.offset) {
-      lost->back().size += gone.size;
-    } else {
-      lost->push_back(gone);
-    }
-  }
-  merge(first, last);
-}
-
 void ResidencyDirectory::drop_copy(ByteRange range, Location at) {
   const auto [first, last] = isolate(clamp(range));
   for (std::size_t i = first; i < last; ++i) {

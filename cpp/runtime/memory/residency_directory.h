@@ -92,11 +92,7 @@ class ResidencyDirectory {
   // The content of `range` becomes undefined, without a holder.
   void forget(ByteRange range);
 
-  // `at` no longer holds `range`. Parts that had no other holder become undefined; they are lost, and are
-  // appended to `lost`, in order and merged.
-  void drop_holder(ByteRange range, Location at, std::vector<ByteRange>* lost = nullptr);
-
-  // Like drop_holder(), but only where another location holds the bytes too.
+  // `at` no longer holds the parts of `range` that another location holds too.
   void drop_copy(ByteRange range, Location at);
 
   // `at` does not hold `range` after all: a transfer to it has failed, and with it all commands that needed

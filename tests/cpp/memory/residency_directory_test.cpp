@@ -172,54 +172,43 @@ TEST(ResidencyDirectory, AddingAHolderBackMerges) {
   EXPECT_EQ(directory.entries(), (Entries{{{0, 100}, at(kA, kB), 1}}));
 }
 
-TEST(ResidencyDirectory, DroppedCopyLosesNothing) {
+TEST(ResidencyDirectory, ADroppedCopyIsNoLongerHeld) {
   ResidencyDirectory directory(100);
   directory.write({0, 100}, kA);
   directory.add_holder({0, 100}, kB);
-  EXPECT_EQ(drop(directory, {0, 100}, kA), Ranges{});
+  directory.drop_copy({0, 100}, kA);
   EXPECT_EQ(directory.entries(), (Entries{{{0, 100}, at(kB), 1}}));
-  EXPECT_EQ(drop(directory, {0, 100}, kC), Ranges{}) << "holds nothing";
+  directory.drop_copy({0, 100}, kC);  // holds nothing
   EXPECT_EQ(directory.entries(), (Entries{{{0, 100}, at(kB), 1}}));
 }
 
-TEST(ResidencyDirectory, DroppedLastHolderLosesData) {
+TEST(ResidencyDirectory, TheOnlyCopyIsKept) {
   ResidencyDirectory directory(100);
   directory.write({10, 80}, kA);
   directory.add_holder({40, 10}, kHost);
-  EXPECT_EQ(drop(directory, {0, 60}, kA), (Ranges{{10, 30}, {50, 10}}));
+  directory.drop_copy({0, 60}, kA);
   EXPECT_EQ(directory.entries(), (Entries{{{0, 10}, {}, 0},
-                                          {{10, 30}, {}, 1},
+                                          {{10, 30}, at(kA), 1},
                                           {{40, 10}, at(kHost), 1},
-                                          {{50, 10}, {}, 1},
-                                          {{60, 30}, at(kA), 1},
+                                          {{50, 40}, at(kA), 1},
                                           {{90, 10}, {}, 0}}));
+}
+
+TEST(ResidencyDirectory, ForgottenBytesAreUndefined) {
+  ResidencyDirectory directory(100);
+  directory.write({10, 80}, kA);
+  directory.forget({0, 40});
+  EXPECT_EQ(directory.entries(),
+            (Entries{{{0, 10}, {}, 1}, {{10, 30}, {}, 2}, {{40, 50}, at(kA), 1}, {{90, 10}, {}, 0}}));
   EXPECT_TRUE(directory.valid({0, 40}, kB)) << "undefined now: nothing to fetch";
-  EXPECT_EQ(drop(directory, {0, 60}, kA), Ranges{}) << "is lost only once";
 }
 
-TEST(ResidencyDirectory, LostRangesMergeAcrossVersions) {
+TEST(ResidencyDirectory, VersionsGoOnAfterForgetting) {
   ResidencyDirectory directory(100);
   directory.write({0, 100}, kA);
-  directory.write({30, 10}, kA);
-  EXPECT_EQ(drop(directory, {0, kWhole}, kA), (Ranges{{0, 100}}));
-}
-
-TEST(ResidencyDirectory, LostAppendsAndIsOptional) {
-  ResidencyDirectory directory(100);
-  directory.write({0, 100}, kA);
-  Ranges lost{{0, 10}};
-  directory.drop_holder({10, 10}, kA, &lost);
-  EXPECT_EQ(lost, (Ranges{{0, 10}, {10, 10}}));
-  directory.drop_holder({0, 100}, kA);
-  EXPECT_TRUE(directory.valid({0, 100}, kB));
-}
-
-TEST(ResidencyDirectory, VersionsGoOnAfterLoss) {
-  ResidencyDirectory directory(100);
-  directory.write({0, 100}, kA);
-  directory.drop_holder({0, 100}, kA);
+  directory.forget({0, 100});
   directory.write({0, 100}, kB);
-  EXPECT_EQ(directory.entries(), (Entries{{{0, 100}, at(kB), 2}}));
+  EXPECT_EQ(directory.entries(), (Entries{{{0, 100}, at(kB), 3}}));
 }
 
 TEST(ResidencyDirectory, EmptyRangesChangeNothing) {
@@ -229,7 +218,8 @@ TEST(ResidencyDirectory, EmptyRangesChangeNothing) {
   for (std::uint64_t offset : {std::uint64_t{0}, std::uint64_t{50}, std::uint64_t{100}, std::uint64_t{200}}) {
     directory.write({offset, 0}, kB);
     directory.add_holder({offset, 0}, kB);
-    EXPECT_EQ(drop(directory, {offset, 0}, kA), Ranges{});
+    directory.drop_copy({offset, 0}, kA);
+    directory.forget({offset, 0});
     EXPECT_TRUE(directory.valid({offset, 0}, kB));
     EXPECT_EQ(missing(directory, {offset, 0}, kB), Transfers{});
   }
@@ -247,7 +237,8 @@ TEST(ResidencyDirectory, RangesAreClamped) {
   directory.write({100, 1}, kB);
   directory.write({kWhole, kWhole}, kB);
   directory.add_holder({100, 1}, kB);
-  EXPECT_EQ(drop(directory, {100, 1}, kA), Ranges{});
+  directory.drop_copy({100, 1}, kA);
+  directory.forget({100, 1});
   EXPECT_EQ(directory.entries(), (Entries{{{0, 50}, {}, 0}, {{50, 50}, at(kA), 1}}));
 }
 
@@ -255,7 +246,8 @@ TEST(ResidencyDirectory, EmptyBuffer) {
   ResidencyDirectory directory(0);
   directory.write({0, kWhole}, kA);
   directory.add_holder({0, kWhole}, kB);
-  EXPECT_EQ(drop(directory, {0, kWhole}, kA), Ranges{});
+  directory.drop_copy({0, kWhole}, kA);
+  directory.forget({0, kWhole});
   EXPECT_TRUE(directory.valid({0, kWhole}, kB));
   EXPECT_EQ(missing(directory, {0, kWhole}, kB), Transfers{});
   EXPECT_EQ(directory.entries(), Entries{});
@@ -273,7 +265,9 @@ TEST(ResidencyDirectory, LastLocation) {
   directory.write({0, 100}, kLocationMax);
   EXPECT_EQ(missing(directory, {0, 100}, kHost), (Transfers{{{0, 100}, at(kLocationMax)}}));
   EXPECT_TRUE(directory.valid({0, 100}, kLocationMax));
-  EXPECT_EQ(drop(directory, {0, 100}, kLocationMax), (Ranges{{0, 100}}));
+  directory.add_holder({0, 100}, kHost);
+  directory.drop_copy({0, 100}, kLocationMax);
+  EXPECT_EQ(directory.entries(), (Entries{{{0, 100}, at(kHost), 1}}));
 }
 
 // Every kernel with a buffer argument goes this way.
@@ -292,7 +286,7 @@ TEST(ResidencyDirectory, WholeBufferUseAllocatesNothing) {
     }
     directory.add_holder({0, kWhole}, location);
     if (i % 3 == 0) directory.write({0, kWhole}, location);
-    if (i % 100 == 0) directory.drop_holder({0, kWhole}, location);
+    if (i % 100 == 0) directory.drop_copy({0, kWhole}, location);
   }
   const std::size_t after = allocations;
   EXPECT_EQ(after, before);

@@ -50,10 +50,4 @@ inline Transfers missing(const ResidencyDirectory& directory, ByteRange range, L
   return out;
 }
 
-inline Ranges drop(ResidencyDirectory& directory, ByteRange range, Location location) {
-  Ranges lost;
-  directory.drop_holder(range, location, &lost);
-  return lost;
-}
-
 }  // namespace remotecl
