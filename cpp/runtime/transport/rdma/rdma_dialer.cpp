@@ -9,7 +9,7 @@ namespace remotecl {
 namespace rdma {
 
 Hello::Hello(Bytes bytes) : size_(sizeof(Preamble) + bytes.size()) {
-  if (size_ > data_.size()) throw ConnectionError("a first word of this size does not go over RDMA");
+  if (bytes.size() > kRdmaHelloMax) throw ConnectionError("a first word of this size does not go over RDMA");
   Preamble preamble;
   preamble.size = static_cast<std::uint16_t>(bytes.size());
   std::memcpy(data_.data(), &preamble, sizeof(preamble));

@@ -9,6 +9,9 @@
 
 namespace remotecl {
 
+// Bytes that a request, or the answer to it, can carry beside the transport's own.
+inline constexpr std::size_t kRdmaHelloMax = CmEvent::kDataMax - sizeof(rdma::Preamble);
+
 struct DialedRdma {
   std::unique_ptr<RdmaChannel> channel;
   std::vector<std::byte> answer;  // of the accepting side

@@ -7,9 +7,6 @@
 
 namespace remotecl {
 
-// Bytes that a request, or the answer to it, can carry beside the transport's own.
-inline constexpr std::size_t kRdmaHelloMax = CmEvent::kDataMax - sizeof(rdma::Preamble);
-
 // A connection request, which is refused when this object is destroyed. One thread.
 class RdmaRequest {
  public:
