@@ -6,16 +6,20 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
 #include <vector>
 
+#include "runtime/crypto/digest.h"
+#include "server/program/device_identity.h"
 #include "server/util/descriptor.h"
+#include "server/util/format.h"
 #include "server/util/protocol_error.h"
 #include "server/util/temporary_folder.h"
 
@@ -26,26 +30,20 @@ namespace {
 constexpr std::size_t kPathSizeMax = 4096;
 constexpr int kAttemptsMax = 800;  // enough while others make and remove the folder, or for a hundred other names
 
-// FNV-1a. Only names a folder; the content is always compared.
-class Hash {
- public:
-  void add(Bytes bytes) {
-    const std::uint64_t size = bytes.size();
-    add_raw(std::as_bytes(std::span(&size, 1)));
-    add_raw(bytes);
-  }
-  std::string text() const {
-    char text[17];
-    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value_));
-    return text;
-  }
-
- private:
-  void add_raw(Bytes bytes) {
-    for (const std::byte byte : bytes) value_ = (value_ ^ static_cast<std::uint8_t>(byte)) * 0x100000001B3u;
-  }
-  std::uint64_t value_ = 0xCBF29CE484222325u;
-};
+// Of the digest of the files. Only names a folder; the content is always compared.
+std::uint64_t number_of(const ClientFiles& files) {
+  std::string text;
+  files.headers.for_each([&text](const HeaderFile& header) {
+    const Digest content = sha256(header.content);
+    add_part(text, header.path);
+    add_part(text, as_text(std::as_bytes(std::span(content))));
+  });
+  files.include_folders.for_each([&text](const IncludeFolder& folder) { add_part(text, folder.path); });
+  const Digest digest = sha256(as_bytes(text));
+  std::uint64_t number = 0;
+  std::memcpy(&number, digest.data(), sizeof number);
+  return number;
+}
 
 // Converts a path of the client to one below the server's folder.
 fs::path relative_path(std::string_view text) {
@@ -187,27 +185,22 @@ ProgramFiles::ProgramFiles(fs::path folder)
 PlacedFiles ProgramFiles::place(const ClientFiles& files) {
   std::string options(files.options);
   if (files.headers.empty() && files.include_folders.empty()) return {std::move(options), {}, -1};
-  Hash hash;
   std::set<fs::path> paths;
   files.headers.for_each([&](const HeaderFile& header) {
     // A folder cannot hold two contents of one header.
     if (!paths.insert(relative_path(header.path)).second) {
       throw ProtocolError("the header \"" + std::string(header.path.substr(0, 200)) + "\" is sent twice");
     }
-    hash.add(as_bytes(header.path));
-    hash.add(header.content);
   });
-  files.include_folders.for_each([&hash](const IncludeFolder& folder) {
-    relative_path(folder.path);
-    hash.add(as_bytes(folder.path));
-  });
+  files.include_folders.for_each([](const IncludeFolder& folder) { relative_path(folder.path); });
+  const std::uint64_t number = number_of(files);
   fs::path folder;
   int lock = -1;
   for (int attempt = 0; lock < 0; ++attempt) {
     if (attempt > kAttemptsMax) {
       throw fs::filesystem_error("cannot use a folder", folder, std::error_code(EBUSY, std::generic_category()));
     }
-    folder = base_ / (hash.text() + "-" + std::to_string(attempt / 8));
+    folder = base_ / format_text("{}-{}", number, attempt / 8);
     if (!fs::is_directory(folder)) {
       const fs::path made = scratch_folder(base_);
       std::error_code error;
@@ -224,7 +217,7 @@ PlacedFiles ProgramFiles::place(const ClientFiles& files) {
     if (lock < 0 || holds_tree(folder, files)) continue;
     ::close(lock);
     lock = -1;
-    attempt += 7;  // other files with the same hash: try another name
+    attempt += 7;  // other files with the same number: try another name
   }
   PlacedFiles placed({}, folder.string(), lock);
   std::size_t index = 0;
