@@ -45,14 +45,15 @@ json places_json(Context& context) {
   return result;
 }
 
-bool is_arriving(BufferStorage& storage, Location location, ByteRange range) {
+bool is_arriving(BufferStorage& storage, Location location, ByteRange range) REQUIRES(kMemoryMutex) {
   const auto& arrivals = storage.site(location).arrivals;
   return std::any_of(arrivals.begin(), arrivals.end(), [range](const InboundTransfer& arrival) {
     return arrival.event->status() > CL_COMPLETE && intersect(arrival.range, range);
   });
 }
 
-const char* state_at(MemoryObject& memory, const ResidencyDirectory::Entry& entry, Location location) {
+const char* state_at(MemoryObject& memory, const ResidencyDirectory::Entry& entry, Location location)
+    REQUIRES(kMemoryMutex) {
   if (entry.holders.empty()) return "undefined";
   if (!entry.holders.contains(location)) return "stale";
   if (location != kHost && memory.context().device_at(location).session().lost()) return "lost";

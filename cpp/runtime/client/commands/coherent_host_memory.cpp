@@ -59,12 +59,13 @@ struct CoherentHostMemory::Fetch {
   const Part part;
   const std::shared_ptr<std::byte[]> bytes;
   Ref<Event> event{};
-  RangeSet left_out{};  // requires the context's memory_mutex
+  RangeSet left_out GUARDED_BY(kMemoryMutex) = {};
 };
 
 void CoherentHostMemory::attach(MemoryObject& buffer) {
   static const bool is_wanted = settings::is_set_to("REMOTECL_HOST_POINTERS", "coherent");
   if (!is_wanted || buffer.host_ptr() == nullptr) return;
+  kMemoryMutex.assume_held();  // needless, because nobody else knows the buffer
   BufferStorage& storage = buffer.storage();
   storage.coherent = std::make_shared<CoherentHostMemory>(storage.host(), buffer.size());
   storage.end_coherence = remove;
@@ -101,9 +102,10 @@ void CoherentHostMemory::before_use(MemoryObject& buffer, ByteRange range, const
 
 void CoherentHostMemory::take_changes(MemoryObject& buffer, ByteRange range) {
   BufferStorage& storage = buffer.storage();
-  const auto is_here = [&storage](ByteRange gap) { return storage.residency.valid(gap, kHost); };
+  const auto is_here = [&storage](ByteRange gap) REQUIRES(kMemoryMutex) { return storage.residency.valid(gap, kHost); };
   settle_mapped();
   mapped_bytes().for_each_missing(range, [&](ByteRange part) {
+    kMemoryMutex.assume_held();  // by this function
     for (const ByteRange& change : shadow_.take_changes(part, is_here)) {
       leave_out(change);
       storage.residency.write(change, kHost);
@@ -114,7 +116,7 @@ void CoherentHostMemory::take_changes(MemoryObject& buffer, ByteRange range) {
 
 void CoherentHostMemory::written(CommandQueue& queue, std::uint64_t sequence, Event* event, ByteRange range) {
   // If a later command of an in-order queue is known to have ended, an earlier one has ended too.
-  std::erase_if(writes_, [&](const Write& write) {
+  std::erase_if(writes_, [&](const Write& write) REQUIRES(kMemoryMutex) {
     if (write.queue.get() != &queue || !queue.in_order()) return false;
     const bool joins = writes_.size() >= kWritesMax;
     if (joins) range = joined(range, write.range);
@@ -140,7 +142,7 @@ void CoherentHostMemory::unmapped(const Ranges& bytes) {
 }
 
 void CoherentHostMemory::settle_mapped() {
-  std::erase_if(mapped_, [this](const Mapped& each) {
+  std::erase_if(mapped_, [this](const Mapped& each) REQUIRES(kMemoryMutex) {
     if (!each.are_here || !each.are_here->load(std::memory_order_acquire)) return false;
     for (const ByteRange& range : each.bytes) {
       leave_out(range);
@@ -187,7 +189,7 @@ CoherentHostMemory::Buffers CoherentHostMemory::all_of(const Context& context) {
 void CoherentHostMemory::learn_ends(const Context& context, const Buffers& buffers) {
   const std::shared_ptr<CommandOrder> known = order(context);
   if (!known) return;
-  known->learn([&buffers](CommandQueue& queue, std::uint64_t first, std::uint64_t last) {
+  known->learn([&buffers](CommandQueue& queue, std::uint64_t first, std::uint64_t last) REQUIRES(kMemoryMutex) {
     for (const Ref<MemoryObject>& buffer : buffers) {
       for (Write& write : buffer->storage().coherent->writes_) {
         const bool is_meant = write.queue.get() == &queue && write.sequence >= first && write.sequence <= last;
@@ -209,7 +211,7 @@ void CoherentHostMemory::add_missing(MemoryObject& buffer, std::vector<Part>& pa
   BufferStorage& storage = buffer.storage();
   Context& context = buffer.context();
   settle_mapped();
-  std::erase_if(writes_, [&storage](const Write& write) {
+  std::erase_if(writes_, [&storage](const Write& write) REQUIRES(kMemoryMutex) {
     return write.has_ended() && storage.residency.valid(write.range, kHost);
   });
   std::vector<ResidencyDirectory::Transfer> missing;
@@ -223,10 +225,10 @@ void CoherentHostMemory::add_missing(MemoryObject& buffer, std::vector<Part>& pa
     const std::optional<Location> from = holder(context, transfer);
     if (!from) continue;
     const Ref<CommandQueue> queue(&context.transfer_queue(context.device_at(*from)));
-    excluded.for_each_missing(transfer.range, [&](ByteRange range) {
+    excluded.for_each_missing(transfer.range, [&, writes = storage.writes](ByteRange range) {
       for (std::uint64_t at = 0; at < range.size; at += kPieceMax) {
         const ByteRange piece{range.offset + at, std::min(kPieceMax, range.size - at)};
-        parts.push_back({Ref<MemoryObject>(&buffer), piece, queue, storage.writes});
+        parts.push_back({Ref<MemoryObject>(&buffer), piece, queue, writes});
       }
     });
   }
@@ -238,6 +240,7 @@ std::optional<Location> CoherentHostMemory::holder(Context& context,
                                                    const ResidencyDirectory::Transfer& missing) const {
   std::optional<Location> any, writer;
   missing.holders.for_each([&](Location at) {
+    kMemoryMutex.assume_held();  // by this function
     if (writer || context.device_at(at).session().lost()) return;
     const auto has_written = [&](const Write& write) {
       return write.location == at && intersect(write.range, missing.range);
@@ -294,6 +297,7 @@ void CoherentHostMemory::arrived(const Fetch& fetch) {
   RangeSet left_out = self.mapped_bytes();
   for (const ByteRange& range : fetch.left_out.ranges()) left_out.add(range);
   left_out.for_each_missing(part.range, [&](ByteRange range) {
+    kMemoryMutex.assume_held();  // by this function
     self.leave_out(range, &fetch);
     self.shadow_.merge(range, fetch.bytes.get() + (range.offset - part.range.offset));
     if (storage.writes == part.writes) storage.residency.add_holder(range, kHost);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/client/objects/event.h"
+#include "runtime/client/objects/memory_mutex.h"
 #include "runtime/memory/host_shadow.h"
 #include "runtime/memory/range_set.h"
 
@@ -19,8 +20,7 @@ class MemoryObject;
 // picks up what the application has written since. When the application waits, it gets what commands have
 // written by then. Both are found as differences to a second copy, the shadow.
 //
-// Belongs to the buffer's storage, which has none without the variable; then nothing here is called. Requires
-// the context's memory_mutex, except for the static functions.
+// Belongs to the buffer's storage, which has none without the variable; then nothing here is called.
 class CoherentHostMemory {
  public:
   // Throws std::bad_alloc.
@@ -38,15 +38,16 @@ class CoherentHostMemory {
   // buffers. Waits for no other command. Any thread that may block and holds no lock.
   static void bring_back(Context& context);
   // A command uses these bytes. `sequence` is its place in its queue; 0: no command uses them.
-  void before_use(MemoryObject& buffer, ByteRange range, const CommandQueue& queue, std::uint64_t sequence);
+  void before_use(MemoryObject& buffer, ByteRange range, const CommandQueue& queue, std::uint64_t sequence)
+      REQUIRES(kMemoryMutex);
   // A command that writes these bytes has been sent. `event` may be null.
-  void written(CommandQueue& queue, std::uint64_t sequence, Event* event, ByteRange range);
+  void written(CommandQueue& queue, std::uint64_t sequence, Event* event, ByteRange range) REQUIRES(kMemoryMutex);
   // Mapped bytes belong to the application and are moved by mapping and unmapping. `bytes` is sorted and not
   // empty; unmapped() gets the same value. Unmapped bytes that are still on their way to this process count
   // as mapped until they have arrived.
   using Ranges = std::vector<ByteRange>;
-  void mapped(MemoryObject& buffer, const Ranges& bytes);
-  void unmapped(const Ranges& bytes);
+  void mapped(MemoryObject& buffer, const Ranges& bytes) REQUIRES(kMemoryMutex);
+  void unmapped(const Ranges& bytes) REQUIRES(kMemoryMutex);
 
  private:
   static void remove(MemoryObject& buffer);
@@ -84,30 +85,31 @@ class CoherentHostMemory {
   using Buffers = std::vector<Ref<MemoryObject>>;
 
   static Buffers all_of(const Context& context);
-  static void learn_ends(const Context& context, const Buffers& buffers);
+  static void learn_ends(const Context& context, const Buffers& buffers) REQUIRES(kMemoryMutex);
   static std::vector<Part> missing_parts(Context& context, const Buffers& buffers);
   static void fetch(const std::vector<Part>& parts);
   static bool send(Fetch& fetch);
   static void arrived(const Fetch& fetch);
   // The bytes in this process are newer than what the running fetches bring: all fetches, or those that began
   // before `until`.
-  void leave_out(ByteRange range, const Fetch* until = nullptr);
-  void take_changes(MemoryObject& buffer, ByteRange range);
-  void settle_mapped();
-  RangeSet mapped_bytes() const;
-  void add_missing(MemoryObject& buffer, std::vector<Part>& parts);
+  void leave_out(ByteRange range, const Fetch* until = nullptr) REQUIRES(kMemoryMutex);
+  void take_changes(MemoryObject& buffer, ByteRange range) REQUIRES(kMemoryMutex);
+  void settle_mapped() REQUIRES(kMemoryMutex);
+  RangeSet mapped_bytes() const REQUIRES(kMemoryMutex);
+  void add_missing(MemoryObject& buffer, std::vector<Part>& parts) REQUIRES(kMemoryMutex);
   // Empty if no reachable server has the bytes.
-  std::optional<Location> holder(Context& context, const ResidencyDirectory::Transfer& missing) const;
+  std::optional<Location> holder(Context& context, const ResidencyDirectory::Transfer& missing) const
+      REQUIRES(kMemoryMutex);
 
   static std::atomic<std::size_t> count_;
 
   std::byte* const memory_;
-  HostShadow shadow_;
+  HostShadow shadow_ GUARDED_BY(kMemoryMutex);
   const std::uint64_t size_;
-  Use last_use_;
-  std::vector<Write> writes_;  // whose bytes this process may lack
-  std::vector<Mapped> mapped_;
-  std::vector<Fetch*> fetches_;  // running, the oldest first
+  Use last_use_ GUARDED_BY(kMemoryMutex);
+  std::vector<Write> writes_ GUARDED_BY(kMemoryMutex);  // whose bytes this process may lack
+  std::vector<Mapped> mapped_ GUARDED_BY(kMemoryMutex);
+  std::vector<Fetch*> fetches_ GUARDED_BY(kMemoryMutex);  // running, the oldest first
 };
 
 }  // namespace remotecl

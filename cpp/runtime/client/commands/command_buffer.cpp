@@ -62,14 +62,14 @@ struct CommandBuffer::ReplayPlan : Plan {
   const std::map<MemoryObject*, Access>& accesses;
   Replay& replay;  // receives the replay that has been sent
 
-  void uses(auto& uses) const {
+  void uses(auto& uses) const REQUIRES(kMemoryMutex) {
     for (const auto& [root, access] : accesses) {
       for (const ByteRange& range : access.reads.ranges()) uses.reads(*root, range);
       for (const ByteRange& range : access.writes.ranges()) uses.writes(*root, range);
     }
   }
   EnqueueCommandBuffer message() const { return {0, 0, id, {}}; }
-  void sent(PendingCommand& command) const {
+  void sent(PendingCommand& command) const REQUIRES(kMemoryMutex) {
     replay = {Ref<CommandQueue>(&command.queue()), command.sequence(), Ref<Event>(command.event())};
   }
   bool is_awaited() const { return true; }

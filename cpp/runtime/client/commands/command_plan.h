@@ -21,13 +21,13 @@ struct Plan {
   static constexpr bool kNeedsEvent = false;  // even if the application wants none
 
   // Called before uses(). An error refuses the command.
-  cl_int prepare(PendingCommand&) { return CL_SUCCESS; }
+  cl_int prepare(PendingCommand&) REQUIRES(kMemoryMutex) { return CL_SUCCESS; }
   // The command is refused after prepare() succeeded.
-  void refused() {}
+  void refused() REQUIRES(kMemoryMutex) {}
   // Adds the plan's details to the trace record.
   void describe(PendingCommand&) const {}
-  // The command has been sent; the context's memory_mutex is still held.
-  void sent(PendingCommand&) {}
+  // The command has been sent.
+  void sent(PendingCommand&) REQUIRES(kMemoryMutex) {}
   // Returns true if the caller waits next, which submits the command, or submits it itself.
   bool is_awaited() const { return false; }
   // The rest of a blocking call. `own`: the command's event, which the application gets. `event`: where it is
@@ -37,7 +37,7 @@ struct Plan {
 
 // Completes and sends the message of a command that has named its memory.
 template <class Message>
-void send_message(PendingCommand& command, Message&& message) {
+void send_message(PendingCommand& command, Message&& message) REQUIRES(kMemoryMutex) {
   message.queue = command.queue().id();
   message.event = command.event_id();
   message.wait_list = command.wait_list();
@@ -46,12 +46,12 @@ void send_message(PendingCommand& command, Message&& message) {
 
 // Sends a marker that ends at the command's place: after what it waits for and, in order, after all earlier
 // commands.
-inline void send_place_marker(PendingCommand& command) {
+inline void send_place_marker(PendingCommand& command) REQUIRES(kMemoryMutex) {
   send_message(command, EnqueueMarker{0, 0, 0, command.queue().in_order() ? 1u : 0u, {}});
 }
 
 template <class Plan>
-cl_int bring_and_send(PendingCommand& command, Plan& plan) {
+cl_int bring_and_send(PendingCommand& command, Plan& plan) REQUIRES(kMemoryMutex) {
   plan.uses(command);
   if (command.error() != CL_SUCCESS) return command.error();
   plan.describe(command);
@@ -64,7 +64,7 @@ cl_int bring_and_send(PendingCommand& command, Plan& plan) {
 }
 
 template <class Plan>
-cl_int prepare_and_send(PendingCommand& command, Plan& plan) {
+cl_int prepare_and_send(PendingCommand& command, Plan& plan) REQUIRES(kMemoryMutex) {
   if (command.error() != CL_SUCCESS) return command.error();
   if (const cl_int error = plan.prepare(command); error != CL_SUCCESS) return error;
   const cl_int error = bring_and_send(command, plan);
@@ -83,7 +83,7 @@ cl_int outcome_of(CommandQueue& queue, Plan& plan, Ref<Event>& own, Event** even
 // Chooses a member of the automatic device for the plan. Kernels have an overload of their own.
 template <class Plan>
 cl_int choose_member(AutomaticTurn& turn, Plan& plan) {
-  turn.gather([&plan](GatheredInputs& inputs) {
+  turn.gather([&plan](GatheredInputs& inputs) REQUIRES(kMemoryMutex) {
     if constexpr (requires { plan.will_use(inputs); }) {
       plan.will_use(inputs);
     } else {
@@ -109,7 +109,7 @@ cl_int submit_to_member(AutomaticQueue& queue, Plan& plan, WaitList wait, Event*
     missing = command.missing_link();
     if (error != CL_SUCCESS) return error;
     const std::uint64_t sequence = command.sequence();
-    own = command.sent_and([&] { plan.sent(command); }, true);
+    own = command.sent_and([&]() REQUIRES(kMemoryMutex) { plan.sent(command); }, true);
     turn.sent(sequence, own.get());
     return error;
   });
@@ -128,7 +128,9 @@ cl_int submit(CommandQueue& queue, Plan plan, WaitList wait, Event** event) {
     PendingCommand command(queue, plan.type, wait, event != nullptr || Plan::kNeedsEvent);
     const cl_int error = prepare_and_send(command, plan);
     missing = command.missing_link();
-    if (error == CL_SUCCESS) own = command.sent_and([&] { plan.sent(command); }, plan.is_awaited());
+    if (error == CL_SUCCESS) {
+      own = command.sent_and([&]() REQUIRES(kMemoryMutex) { plan.sent(command); }, plan.is_awaited());
+    }
     return error;
   });
   return error != CL_SUCCESS ? error : outcome_of(queue, plan, own, event);

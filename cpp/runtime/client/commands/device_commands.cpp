@@ -11,7 +11,7 @@ struct MarkerPlan : Plan {
   bool is_barrier;
   bool has_waits;
 
-  cl_int prepare(PendingCommand& command) const {
+  cl_int prepare(PendingCommand& command) const REQUIRES(kMemoryMutex) {
     if (!has_waits) command.waits_for_all();
     if (is_barrier) command.is_barrier(!has_waits);
     return CL_SUCCESS;
@@ -26,12 +26,12 @@ struct MigratePlan : Plan {
   bool is_undefined;
   bool is_later;  // the bytes are brought when the application waits
 
-  void uses(auto& uses) const {
+  void uses(auto& uses) const REQUIRES(kMemoryMutex) {
     for (MemoryObject* buffer : buffers) {
       if (!is_undefined && !is_later) uses.reads(*buffer, buffer->range(0, buffer->size()));
     }
   }
-  cl_int send(PendingCommand& command) const {
+  cl_int send(PendingCommand& command) const REQUIRES(kMemoryMutex) {
     for (MemoryObject* buffer : buffers) {
       if (is_undefined) buffer->storage().residency.forget(buffer->range(0, buffer->size()));
     }

@@ -13,7 +13,7 @@ struct KernelPlan : Plan {
   Kernel& kernel;
   const NDRange& range;
 
-  void uses(auto& uses) const REQUIRES(kernel.mutex()) {
+  void uses(auto& uses) const REQUIRES(kMemoryMutex, kernel.mutex()) {
     const auto& arguments = kernel.arguments();
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       MemoryObject* const memory = arguments[i].memory.get();
@@ -37,13 +37,13 @@ struct KernelPlan : Plan {
         0,           0,         kernel.id(), range.dimensions, range.has_local ? 1u : 0u, range.offset, range.global,
         range.local, arguments, {}};
   }
-  cl_int send(PendingCommand& command) const REQUIRES(kernel.mutex());
+  cl_int send(PendingCommand& command) const REQUIRES(kMemoryMutex, kernel.mutex());
 };
 
 // Keeps the kernel's arguments locked until they have been sent. The kernel must be unlocked before submit()
 // may wait.
 template <std::derived_from<KernelPlan> AnyKernelPlan>
-cl_int bring_and_send(PendingCommand& command, AnyKernelPlan& plan) {
+cl_int bring_and_send(PendingCommand& command, AnyKernelPlan& plan) REQUIRES(kMemoryMutex) {
   const MutexLock lock(plan.kernel.mutex());
   plan.uses(command);
   return command.error() != CL_SUCCESS ? command.error() : plan.send(command);
@@ -52,7 +52,7 @@ cl_int bring_and_send(PendingCommand& command, AnyKernelPlan& plan) {
 // The scheduler chooses the member for a kernel.
 template <std::derived_from<KernelPlan> AnyKernelPlan>
 cl_int choose_member(AutomaticTurn& turn, AnyKernelPlan& plan) {
-  turn.gather([&plan](GatheredInputs& inputs) {
+  turn.gather([&plan](GatheredInputs& inputs) REQUIRES(kMemoryMutex) {
     const MutexLock lock(plan.kernel.mutex());
     plan.uses(inputs);
   });
@@ -66,7 +66,7 @@ struct CopyPlan : Plan {
   MemoryObject& destination;
   std::uint64_t source_offset, destination_offset, size;
 
-  void uses(auto& uses) const {
+  void uses(auto& uses) const REQUIRES(kMemoryMutex) {
     uses.reads(source, source.range(source_offset, size));
     uses.writes(destination, destination.range(destination_offset, size));
   }
@@ -86,7 +86,7 @@ struct CopyRectPlan : Plan {
   const Rectangle& to;
   const Extent& region;
 
-  void uses(auto& uses) const {
+  void uses(auto& uses) const REQUIRES(kMemoryMutex) {
     const ByteRange written = destination.range(to.begin(), to.extent(region));
     uses.reads(source, source.range(from.begin(), from.extent(region)));
     uses.reads(destination, written);  // the gaps keep what they hold
@@ -117,7 +117,7 @@ struct FillPlan : Plan {
   Bytes pattern;
   std::uint64_t offset, size;
 
-  void uses(auto& uses) const { uses.writes(buffer, buffer.range(offset, size)); }
+  void uses(auto& uses) const REQUIRES(kMemoryMutex) { uses.writes(buffer, buffer.range(offset, size)); }
   void describe(PendingCommand& command) const {
     if (TraceRecord* record = command.record()) record->bytes = size;
   }
@@ -132,7 +132,7 @@ inline bool overwrites_all(const MemoryObject& image, const Extent& region) {
 }
 
 // Reads the image too if the write leaves part of it unchanged.
-void writes_region(auto& uses, MemoryObject& image, const Extent& region) {
+void writes_region(auto& uses, MemoryObject& image, const Extent& region) REQUIRES(kMemoryMutex) {
   if (!overwrites_all(image, region)) uses.reads(image, all_of(image));
   uses.writes(image, all_of(image));
 }
@@ -145,7 +145,7 @@ struct CopyImagePlan : Plan {
   const Extent& destination_origin;
   const Extent& region;
 
-  void uses(auto& uses) const {
+  void uses(auto& uses) const REQUIRES(kMemoryMutex) {
     uses.reads(source, all_of(source));
     writes_region(uses, destination, region);
   }
@@ -161,7 +161,7 @@ struct FillImagePlan : Plan {
   const Extent& origin;
   const Extent& region;
 
-  void uses(auto& uses) const { writes_region(uses, image, region); }
+  void uses(auto& uses) const REQUIRES(kMemoryMutex) { writes_region(uses, image, region); }
   EnqueueFillImage message() const { return {0, 0, image.id(), origin, region, color, {}}; }
 };
 
@@ -176,7 +176,7 @@ struct CopyPixelsPlan : Plan {
 
   cl_command_type type = to_buffer ? CL_COMMAND_COPY_IMAGE_TO_BUFFER : CL_COMMAND_COPY_BUFFER_TO_IMAGE;
 
-  void uses(auto& uses) const {
+  void uses(auto& uses) const REQUIRES(kMemoryMutex) {
     const ByteRange packed = buffer.range(offset, image.image()->shape.packed_size(region));
     if (to_buffer) {
       uses.reads(image, all_of(image));

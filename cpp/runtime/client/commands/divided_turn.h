@@ -14,16 +14,16 @@ struct FetchPlan : Plan {
   static constexpr cl_command_type type = CL_COMMAND_MIGRATE_MEM_OBJECTS;
   const KernelPart& part;
 
-  void uses(PendingCommand& command) const {
+  void uses(PendingCommand& command) const REQUIRES(kMemoryMutex) {
     struct Reads {
       PendingCommand& command;
-      void reads(MemoryObject& memory, ByteRange range) { command.reads(memory, range); }
+      void reads(MemoryObject& memory, ByteRange range) REQUIRES(kMemoryMutex) { command.reads(memory, range); }
       void writes(MemoryObject&, ByteRange) {}
     } reads{command};
     const MutexLock lock(part.kernel.mutex());
     part.uses(reads);
   }
-  cl_int send(PendingCommand& command) const {
+  cl_int send(PendingCommand& command) const REQUIRES(kMemoryMutex) {
     send_place_marker(command);
     return CL_SUCCESS;
   }

@@ -10,9 +10,8 @@ namespace {
 // The host's copy is the newest if nothing has written since. This is only a hint, so it is skipped if the
 // lock is busy.
 void note_host_copy(MemoryObject& memory, ByteRange range, std::uint64_t writes) {
-  Mutex& mutex = memory.context().memory_mutex();
-  if (!mutex.try_lock()) return;
-  const MutexLock lock(mutex, AdoptLock());
+  if (!memory.context().memory_mutex().try_lock()) return;
+  const MutexLock lock(memory.context().memory_mutex(), AdoptLock());
   BufferStorage& storage = memory.storage();
   if (storage.writes == writes) storage.residency.add_holder(range, kHost);
 }
@@ -24,16 +23,16 @@ struct MigrateToHostPlan : Plan {
   std::span<MemoryObject* const> buffers;
 
   // The application may be writing to mapped bytes.
-  static bool is_needed(MemoryObject& memory) {
+  static bool is_needed(MemoryObject& memory) REQUIRES(kMemoryMutex) {
     const ByteRange range = memory.range(0, memory.size());
     return !memory.storage().residency.valid(range, kHost) && !memory.root().is_mapped(range.offset, range.size);
   }
-  void uses(auto& uses) const {
+  void uses(auto& uses) const REQUIRES(kMemoryMutex) {
     for (MemoryObject* memory : buffers) {
       if (is_needed(*memory)) uses.reads(*memory, memory->range(0, memory->size()));
     }
   }
-  cl_int send(PendingCommand& command) const {
+  cl_int send(PendingCommand& command) const REQUIRES(kMemoryMutex) {
     std::vector<Ref<Event>> reads;
     for (MemoryObject* memory : buffers) {
       if (is_needed(*memory)) reads.push_back(read(command, *memory));
@@ -46,7 +45,7 @@ struct MigrateToHostPlan : Plan {
     command.send(EnqueueMarker{queue.id(), command.event_id(), 0, for_all, std::span<const EventId>(waits)});
     return CL_SUCCESS;
   }
-  Ref<Event> read(PendingCommand& command, MemoryObject& memory) const;
+  Ref<Event> read(PendingCommand& command, MemoryObject& memory) const REQUIRES(kMemoryMutex);
 };
 
 Ref<Event> MigrateToHostPlan::read(PendingCommand& command, MemoryObject& memory) const {

@@ -38,7 +38,7 @@ struct HostWorkPlan : Plan {
   std::shared_ptr<HostWork> work = std::make_shared<HostWork>();
 
   void uses(auto&) const {}
-  cl_int send(PendingCommand& command) {
+  cl_int send(PendingCommand& command) REQUIRES(kMemoryMutex) {
     CommandQueue& queue = command.queue();
     *work = {make_ref<Event>(queue, work_type, false), nullptr, Ref<CommandQueue>(&queue), std::move(run), nullptr};
     if (!written.empty()) work->written = InboundHostRanges::instance().begin(written.data(), written.size());

@@ -12,10 +12,10 @@ struct BufferArea {
 
   ByteRange range() const { return memory.range(offset, size); }
   CoherentHostMemory::Ranges ranges() const { return {range()}; }
-  std::byte* add_mapping(cl_map_flags flags) const {
+  std::byte* add_mapping(cl_map_flags flags) const REQUIRES(kMemoryMutex) {
     return static_cast<std::byte*>(memory.add_mapping(offset, size, flags));
   }
-  void fetch(PendingCommand& command, std::byte* to) const {
+  void fetch(PendingCommand& command, std::byte* to) const REQUIRES(kMemoryMutex) {
     const TransferRef transfer = expect_bytes(command, false, to, size, memory.shared_storage());
     send_message(command, EnqueueRead{0, 0, memory.id(), offset, size, transfer->id, {}});
   }
@@ -36,7 +36,7 @@ struct UnmapPlan : Plan {
 
   ByteRange range() const { return buffer.range(mapping.offset, mapping.size); }
 
-  cl_int prepare(PendingCommand& command) {
+  cl_int prepare(PendingCommand& command) REQUIRES(kMemoryMutex) {
     // OpenCL specifies no error for a pointer to shared virtual memory that is not mapped, so this does
     // nothing.
     if (!buffer.remove_mapping(mapped, mapping) && type != CL_COMMAND_SVM_UNMAP) return CL_INVALID_VALUE;
@@ -48,11 +48,11 @@ struct UnmapPlan : Plan {
     is_written = !is_kept;
     return CL_SUCCESS;
   }
-  void will_use(auto& uses) const { uses.writes(buffer, buffer.range(0, buffer.size())); }
-  void uses(auto& uses) const {
+  void will_use(auto& uses) const REQUIRES(kMemoryMutex) { uses.writes(buffer, buffer.range(0, buffer.size())); }
+  void uses(auto& uses) const REQUIRES(kMemoryMutex) {
     if (is_written) uses.writes(buffer, range());
   }
-  cl_int send(PendingCommand& command) const {
+  cl_int send(PendingCommand& command) const REQUIRES(kMemoryMutex) {
     if (!is_written) {
       send_place_marker(command);
       return CL_SUCCESS;
@@ -66,7 +66,7 @@ struct UnmapPlan : Plan {
                mapping.size, command.wait_list(), buffer.shared_storage(), is_late, command.commit_record());
     return CL_SUCCESS;
   }
-  void sent(PendingCommand&) const {
+  void sent(PendingCommand&) const REQUIRES(kMemoryMutex) {
     BufferStorage& storage = buffer.storage();
     if (is_kept) {
       storage.residency.write(range(), kHost);

@@ -27,12 +27,12 @@ struct ImageArea {
     }
     return ranges.ranges();
   }
-  std::byte* add_mapping(cl_map_flags flags) const {
+  std::byte* add_mapping(cl_map_flags flags) const REQUIRES(kMemoryMutex) {
     std::byte* const pointer = memory.image_memory() + rectangle().begin();
     memory.add_mapping({0, 0, flags, pointer, origin, region});
     return pointer;
   }
-  void fetch(PendingCommand& command, std::byte*) const {
+  void fetch(PendingCommand& command, std::byte*) const REQUIRES(kMemoryMutex) {
     const TransferRef transfer =
         expect_rows(command, false, memory.image_memory(), rectangle(), rows(), memory.shared_storage());
     send_message(command, EnqueueReadImage{0, 0, memory.id(), origin, region, transfer->id, {}});
@@ -51,7 +51,7 @@ struct UnmapImagePlan : Plan {
   bool is_written = false;
   bool host_has_all = false;  // the application wrote into the host's copy, which is complete
 
-  cl_int prepare(PendingCommand&) {
+  cl_int prepare(PendingCommand&) REQUIRES(kMemoryMutex) {
     if (!image.remove_mapping(mapped, mapping)) return CL_INVALID_VALUE;
     const BufferStorage& storage = image.storage();
     if (storage.coherent) storage.coherent->unmapped(ImageArea{image, mapping.origin, mapping.region}.ranges());
@@ -61,17 +61,17 @@ struct UnmapImagePlan : Plan {
     return CL_SUCCESS;
   }
   // Perhaps it only has to wait for a link of two servers, and is planned again then.
-  void refused() const {
+  void refused() const REQUIRES(kMemoryMutex) {
     image.add_mapping(mapping);
     if (const auto& coherent = image.storage().coherent) {
       coherent->mapped(image, ImageArea{image, mapping.origin, mapping.region}.ranges());
     }
   }
-  void will_use(auto& uses) const { uses.writes(image, all_of(image)); }
-  void uses(auto& uses) const {
+  void will_use(auto& uses) const REQUIRES(kMemoryMutex) { uses.writes(image, all_of(image)); }
+  void uses(auto& uses) const REQUIRES(kMemoryMutex) {
     if (is_written) writes_region(uses, image, mapping.region);
   }
-  cl_int send(PendingCommand& command) {
+  cl_int send(PendingCommand& command) REQUIRES(kMemoryMutex) {
     if (!is_written) {
       send_place_marker(command);
       return CL_SUCCESS;
@@ -91,7 +91,7 @@ struct UnmapImagePlan : Plan {
     host_has_all = host_has_all && !rows.late;
     return CL_SUCCESS;
   }
-  void sent(PendingCommand&) const {
+  void sent(PendingCommand&) const REQUIRES(kMemoryMutex) {
     if (is_written && host_has_all) image.storage().residency.add_holder(all_of(image), kHost);
   }
 };

@@ -30,19 +30,19 @@ struct MapPlan : Plan {
 
   BufferStorage& storage() const { return area.memory.storage(); }
 
-  cl_int prepare(PendingCommand&) {
+  cl_int prepare(PendingCommand&) REQUIRES(kMemoryMutex) {
     if (storage().coherent) storage().coherent->mapped(area.memory, area.ranges());
     needs_fetch = (flags & CL_MAP_WRITE_INVALIDATE_REGION) == 0 && !storage().residency.valid(area.range(), kHost);
     return CL_SUCCESS;
   }
-  void refused() const {
+  void refused() const REQUIRES(kMemoryMutex) {
     if (storage().coherent) storage().coherent->unmapped(area.ranges());
   }
-  void will_use(auto& uses) const { uses.reads(area.memory, area.range()); }
-  void uses(auto& uses) const {
+  void will_use(auto& uses) const REQUIRES(kMemoryMutex) { uses.reads(area.memory, area.range()); }
+  void uses(auto& uses) const REQUIRES(kMemoryMutex) {
     if (needs_fetch) uses.reads(area.memory, area.range());
   }
-  cl_int send(PendingCommand& command) {
+  cl_int send(PendingCommand& command) REQUIRES(kMemoryMutex) {
     command.waits_for_host_readers(storage());
     pointer = area.add_mapping(flags);
     writes = storage().writes;

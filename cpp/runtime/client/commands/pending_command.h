@@ -11,19 +11,19 @@
 
 namespace remotecl {
 
-// One command from the moment its needs are known until it has been sent. Holds the context's memory_mutex
+// One command from the moment its needs are known until it has been sent. Holds the context's memory mutex
 // meanwhile, so that transfers and commands reach every server in one order. One thread.
-class PendingCommand {
+class REMOTECL_TSA(scoped_lockable) PendingCommand {
  public:
-  PendingCommand(CommandQueue& queue, cl_command_type type, WaitList wait, bool wants_event);
-  ~PendingCommand();
+  PendingCommand(CommandQueue& queue, cl_command_type type, WaitList wait, bool wants_event) ACQUIRE(kMemoryMutex);
+  ~PendingCommand() RELEASE();
 
   // CL_SUCCESS, or the reason why the command cannot be sent (server lost, data lost).
   cl_int error() const { return planner_.error(); }
   // See TransferPlanner::missing_link() and with_links().
   const std::optional<ServerPair>& missing_link() const { return planner_.missing_link(); }
   // The command reads these bytes. Brings those that the device lacks.
-  void reads(MemoryObject& buffer, ByteRange range) {
+  void reads(MemoryObject& buffer, ByteRange range) REQUIRES(kMemoryMutex) {
     if (buffer.network_device() != nullptr) [[unlikely]]
       return planner_.refuse(CL_INVALID_OPERATION);
     planner_.reads(buffer, range);
@@ -33,19 +33,21 @@ class PendingCommand {
     if (network.network_device() != &queue_.device()) planner_.refuse(CL_INVALID_MEM_OBJECT);
   }
   // The command overwrites all of these bytes, or has also named them in reads().
-  void writes(MemoryObject& buffer, ByteRange range);
+  void writes(MemoryObject& buffer, ByteRange range) REQUIRES(kMemoryMutex);
   void waits_for(Event& event) { planner_.waits_for(event); }
   // The command reads or overwrites memory of this process: it waits for bytes on their way there. Returns
   // false if there are none.
   bool touches_host(const std::byte* memory, std::uint64_t size);
   // The command overwrites the host's copy, so it waits for the transfers that still read it.
-  void waits_for_host_readers(BufferStorage& storage);
+  void waits_for_host_readers(BufferStorage& storage) REQUIRES(kMemoryMutex);
   // The command waits for all earlier commands of its queue, whatever order they run in; or it is a barrier,
   // which later commands wait for.
-  void waits_for_all();
+  void waits_for_all() REQUIRES(kMemoryMutex);
   void is_barrier(bool for_all);
   // See TransferPlanner::limit_to_content().
-  ObjectId limit_to_content(MemoryObject& buffer, ByteRange& range) { return planner_.limit_to_content(buffer, range); }
+  ObjectId limit_to_content(MemoryObject& buffer, ByteRange& range) REQUIRES(kMemoryMutex) {
+    return planner_.limit_to_content(buffer, range);
+  }
 
   // For a trace: the command moves these bytes; null stands for this process.
   void moves(std::uint64_t size, Device* from, Device* to) {
@@ -71,7 +73,7 @@ class PendingCommand {
   // Sends the command's own message. Call it after everything that the command reads and writes has been
   // named.
   template <class Message>
-  void send(const Message& message) {
+  void send(const Message& message) REQUIRES(kMemoryMutex) {
     if (record_ != nullptr) {
       send_traced(message);
     } else {
@@ -88,12 +90,12 @@ class PendingCommand {
   std::uint64_t sequence() const { return sequence_; }  // the command's place in the queue
   // The command has been sent: records its writes and unlocks. Returns the event's reference. `is_awaited`:
   // the caller waits next, which submits the command, or submits it itself.
-  Ref<Event> sent(bool is_awaited = false) {
+  Ref<Event> sent(bool is_awaited = false) RELEASE() {
     return sent_and([] {}, is_awaited);
   }
   // The same, with one more thing to record under the lock.
   template <class F>
-  Ref<Event> sent_and(F&& record, bool is_awaited = false) {
+  Ref<Event> sent_and(F&& record, bool is_awaited = false) RELEASE() {
     record_writes();
     record();
     if (!returned_writes_.empty()) [[unlikely]]
@@ -114,11 +116,11 @@ class PendingCommand {
   }
   TraceRecordOwner take_record();
   [[gnu::cold]] void make_record(cl_command_type type, WaitList wait);
-  void record_writes();
+  void record_writes() REQUIRES(kMemoryMutex);
   void await_bytes(Event& event);
 
   CommandQueue& queue_;
-  std::unique_lock<Mutex> lock_;  // held across functions, which the analysis cannot follow
+  std::unique_lock<Mutex> lock_;
   TransferPlanner planner_;
   std::uint64_t sequence_ = 0;
   std::uint16_t flags_ = 0;  // of its message

@@ -63,8 +63,8 @@ struct ReadPlan : Plan {
   std::shared_ptr<void> keep_alive;
   TransferRef transfer{};
 
-  void uses(auto& uses) const { uses.reads(buffer, buffer.range(offset, size)); }
-  cl_int send(PendingCommand& command) {
+  void uses(auto& uses) const REQUIRES(kMemoryMutex) { uses.reads(buffer, buffer.range(offset, size)); }
+  cl_int send(PendingCommand& command) REQUIRES(kMemoryMutex) {
     ByteRange range = buffer.range(offset, size);
     const ObjectId content_size = size > kInlineDataMax ? command.limit_to_content(buffer, range) : 0;
     if (command.error() != CL_SUCCESS) return command.error();
@@ -95,8 +95,8 @@ struct WritePlan : Plan {
   const std::byte* from;
   TransferRef transfer{};
 
-  void uses(auto& uses) const { uses.writes(buffer, buffer.range(offset, size)); }
-  cl_int send(PendingCommand& command) {
+  void uses(auto& uses) const REQUIRES(kMemoryMutex) { uses.writes(buffer, buffer.range(offset, size)); }
+  cl_int send(PendingCommand& command) REQUIRES(kMemoryMutex) {
     const bool late = command.touches_host(from, size);
     command.moves(size, nullptr, &command.queue().device());
     EnqueueWrite message{0, 0, buffer.id(), offset, size, 0, {}, {}};

@@ -178,6 +178,7 @@ bool TransferPlanner::choose_source(BufferStorage& storage, const Missing& missi
 std::vector<TransferSource> TransferPlanner::possible_sources(BufferStorage& storage, const Missing& missing) const {
   std::vector<TransferSource> sources;
   missing.holders.for_each([&](Location at) {
+    kMemoryMutex.assume_held();  // by this function
     if (at == kHost) {
       const auto has_not_ended = [](const Ref<Event>& reader) { return !reader->ended(); };
       const auto readers = std::count_if(storage.host_readers.begin(), storage.host_readers.end(), has_not_ended);
@@ -303,7 +304,7 @@ void TransferPlanner::limit_to_known_content(MemoryObject& buffer, ByteRange& ra
 void TransferPlanner::settle_limited_copies(MemoryObject& buffer) {
   const Ref<MemoryObject> size = buffer.root().content_size_buffer();
   BufferStorage& storage = buffer.storage();
-  std::erase_if(storage.limited_copies, [&](const LimitedCopy& copy) {
+  std::erase_if(storage.limited_copies, [&](const LimitedCopy& copy) REQUIRES(kMemoryMutex) {
     if (size && size->storage().writes == copy.size_writes) return false;
     storage.residency.drop_copy(copy.range, copy.location);
     return true;

@@ -15,8 +15,7 @@ namespace remotecl {
 
 using ServerPair = std::pair<Session*, Session*>;
 
-// Brings what a command reads to its device and collects what the command has to wait for. Requires the
-// context's memory_mutex for its whole life. One thread.
+// Brings what a command reads to its device and collects what the command has to wait for. One thread.
 class TransferPlanner {
  public:
   // For a command of `queue`.
@@ -33,21 +32,21 @@ class TransferPlanner {
     if (error_ == CL_SUCCESS) error_ = error;
   }
   // Two servers between which a link should be made before the command is planned anew. Nothing is made here, because
-  // others wait for the memory_mutex.
+  // others wait for the context's memory mutex.
   const std::optional<ServerPair>& missing_link() const { return missing_link_; }
   // Brings those of these bytes that the device lacks.
-  void reads(MemoryObject& buffer, ByteRange range);
+  void reads(MemoryObject& buffer, ByteRange range) REQUIRES(kMemoryMutex);
   // Like reads(), but brings nothing; only orders the command after transfers on their way to these bytes. A
   // failed transfer from another server does not harm the command.
-  void overwrites(MemoryObject& buffer, ByteRange range);
+  void overwrites(MemoryObject& buffer, ByteRange range) REQUIRES(kMemoryMutex);
   // The command that writes these bytes has been sent.
-  void overwritten(BufferStorage& storage, ByteRange range) const;
+  void overwritten(BufferStorage& storage, ByteRange range) const REQUIRES(kMemoryMutex);
   void waits_for(Event& event);
   void waits_for_end(Event& event);  // whether it succeeds or fails
   // For a transfer that limits itself to the content of `buffer`. Returns 0, or the id of the content-size
   // buffer, whose newest value has then been brought too. If the value is known in this process, cuts `range`
   // to it.
-  ObjectId limit_to_content(MemoryObject& buffer, ByteRange& range);
+  ObjectId limit_to_content(MemoryObject& buffer, ByteRange& range) REQUIRES(kMemoryMutex);
 
   // The record of a transfer by `queue`, to be committed when the transfer is sent; null without a trace.
   // Null as `from` or `to` stands for this process.
@@ -57,7 +56,7 @@ class TransferPlanner {
   // Call it last, when the command is sent.
   Array<EventId> wait_list();
   // The command will not be sent, so nothing waits for the bytes brought.
-  void abandon();
+  void abandon() REQUIRES(kMemoryMutex);
 
  private:
   using Missing = ResidencyDirectory::Transfer;
@@ -81,39 +80,41 @@ class TransferPlanner {
     return std::find(wait_ids_.begin(), wait_ids_.end(), event.id()) != wait_ids_.end();
   }
   Context& context() const { return queue_.context(); }
-  void touches(MemoryObject& buffer, ByteRange range);
+  void touches(MemoryObject& buffer, ByteRange range) REQUIRES(kMemoryMutex);
   // Like reads(), for bytes that no command of the application reads.
-  void brings(MemoryObject& buffer, ByteRange range);
-  void fetch(MemoryObject& buffer, ByteRange range);
+  void brings(MemoryObject& buffer, ByteRange range) REQUIRES(kMemoryMutex);
+  void fetch(MemoryObject& buffer, ByteRange range) REQUIRES(kMemoryMutex);
   // Takes the event of the last writing command of `user` out of the wait list, if the command waits for it
   // and it ends after all other writers of `user`. Else returns null.
   Ref<Event> take_write_event(const Site::User& user);
   // Returns false, with an error, if every holder is on a lost server or a link is missing.
-  bool choose_source(BufferStorage& storage, const Missing& missing, TransferSource& chosen);
-  std::vector<TransferSource> possible_sources(BufferStorage& storage, const Missing& missing) const;
-  void upload(MemoryObject& root, const Missing& missing);
-  void push(MemoryObject& root, const Missing& missing, const TransferSource& chosen);
-  void transfer(MemoryObject& root, const Missing& missing, Location from);
-  void relay(MemoryObject& root, const Missing& missing, Location from);
+  bool choose_source(BufferStorage& storage, const Missing& missing, TransferSource& chosen) REQUIRES(kMemoryMutex);
+  std::vector<TransferSource> possible_sources(BufferStorage& storage, const Missing& missing) const
+      REQUIRES(kMemoryMutex);
+  void upload(MemoryObject& root, const Missing& missing) REQUIRES(kMemoryMutex);
+  void push(MemoryObject& root, const Missing& missing, const TransferSource& chosen) REQUIRES(kMemoryMutex);
+  void transfer(MemoryObject& root, const Missing& missing, Location from) REQUIRES(kMemoryMutex);
+  void relay(MemoryObject& root, const Missing& missing, Location from) REQUIRES(kMemoryMutex);
   static std::vector<ByteRange> relay_pieces(const MemoryObject& root, ByteRange range);
   Ref<Event> relay_read(MemoryObject& root, ByteRange piece, Location from, const std::shared_ptr<std::byte[]>& place,
-                        Event* place_free);
+                        Event* place_free) REQUIRES(kMemoryMutex);
   Ref<Event> relay_write(MemoryObject& root, ByteRange piece, const std::shared_ptr<std::byte[]>& place, Event& fetched,
-                         const Ref<Event>& sent);
-  void arriving(MemoryObject& root, const Missing& missing, InboundTransfer arrival, bool is_limited = false);
+                         const Ref<Event>& sent) REQUIRES(kMemoryMutex);
+  void arriving(MemoryObject& root, const Missing& missing, InboundTransfer arrival, bool is_limited = false)
+      REQUIRES(kMemoryMutex);
   // Does what limit_to_content() can do without a message.
-  static void limit_to_known_content(MemoryObject& buffer, ByteRange& range);
+  static void limit_to_known_content(MemoryObject& buffer, ByteRange& range) REQUIRES(kMemoryMutex);
   // Drops limited copies whose content size has changed since.
-  static void settle_limited_copies(MemoryObject& buffer);
-  void add_holder(MemoryObject& root, ByteRange range, bool is_limited);
-  CommandQueue& receiver(std::uint64_t size) const;
+  static void settle_limited_copies(MemoryObject& buffer) REQUIRES(kMemoryMutex);
+  void add_holder(MemoryObject& root, ByteRange range, bool is_limited) REQUIRES(kMemoryMutex);
+  CommandQueue& receiver(std::uint64_t size) const REQUIRES(kMemoryMutex);
   EventId mark(CommandQueue& queue);
   // Returns an event that succeeds when `event` ends in any way; null if it has ended.
   Ref<Event> end_of(Event& event);
   std::vector<EventId> after_users(MemoryObject& root, ByteRange range, const CommandQueue& receiver,
-                                   TraceRecord* record);
+                                   TraceRecord* record) REQUIRES(kMemoryMutex);
   std::vector<EventId> after_writers(MemoryObject& root, ByteRange range, Location at, TraceRecord* record,
-                                     const InboundTransfer* but = nullptr);
+                                     const InboundTransfer* but = nullptr) REQUIRES(kMemoryMutex);
 
   CommandQueue& queue_;
   const Location location_;
@@ -129,10 +130,10 @@ class TransferPlanner {
 
 // Sends a write of `size` bytes at `memory`, which stay valid as long as `keep_alive`. Small data go inside
 // the message. Large data, and `late` data that are still on their way to this process, become a transfer
-// that the server pulls when it is ready, and whose id is returned. Requires the context's memory_mutex.
+// that the server pulls when it is ready, and whose id is returned.
 // `record`: see Tracer::send().
 TransferId send_write(CommandQueue& queue, EventId event, const MemoryObject& object, std::uint64_t offset,
                       std::byte* memory, std::uint64_t size, Array<EventId> wait_list, std::shared_ptr<void> keep_alive,
-                      bool late, std::uint64_t record);
+                      bool late, std::uint64_t record) REQUIRES(kMemoryMutex);
 
 }  // namespace remotecl

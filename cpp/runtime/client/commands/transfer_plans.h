@@ -59,8 +59,8 @@ struct ReadRowsPlan : Plan {
   Message read;  // without transfer
   TransferRef transfer{};
 
-  void uses(auto& uses) const { uses.reads(memory, range); }
-  cl_int send(PendingCommand& command) {
+  void uses(auto& uses) const REQUIRES(kMemoryMutex) { uses.reads(memory, range); }
+  cl_int send(PendingCommand& command) REQUIRES(kMemoryMutex) {
     transfer = expect_rows(command, blocking, to, rectangle, rows);
     read.transfer = transfer->id;
     send_message(command, read);
@@ -86,11 +86,11 @@ struct WriteRowsPlan : Plan {
   Message write;  // without transfer or data
   TransferRef transfer{};
 
-  void uses(auto& uses) const {
+  void uses(auto& uses) const REQUIRES(kMemoryMutex) {
     if (has_gaps) uses.reads(memory, range);
     uses.writes(memory, range);
   }
-  cl_int send(PendingCommand& command) {
+  cl_int send(PendingCommand& command) REQUIRES(kMemoryMutex) {
     RowsToWrite written = rows_to_write(command, from, rectangle, rows);
     command.moves(written.size(), nullptr, &command.queue().device());
     if (written.fit_in_message()) {

@@ -37,7 +37,7 @@ Site& BufferStorage::site(Location location) {
 
 void BufferStorage::settle_arrivals() {
   for (Location location = 0; location < sites_.size(); ++location) {
-    std::erase_if(sites_[location].arrivals, [&](const InboundTransfer& arrival) {
+    std::erase_if(sites_[location].arrivals, [&](const InboundTransfer& arrival) REQUIRES(kMemoryMutex) {
       const cl_int status = arrival.event->status();
       if (status > CL_COMPLETE) return false;
       // Of a transfer from a lost server the outcome is unknown, and later writes may already have been

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/client/objects/event.h"
+#include "runtime/client/objects/memory_mutex.h"
 #include "runtime/memory/residency_directory.h"
 
 namespace remotecl {
@@ -80,24 +81,24 @@ struct LimitedCopy {
 };
 
 // The bytes behind a buffer and its sub-buffers: who holds which of them, the host's copy, and the events
-// that must end before a holder's bytes may be read. Everything but the constants requires the context's
-// memory_mutex.
+// that must end before a holder's bytes may be read.
 struct BufferStorage {
   BufferStorage(std::uint64_t size, void* application_memory);
   ~BufferStorage();
 
   // The host's copy: the application's own memory (CL_MEM_USE_HOST_PTR), or pages that occupy nothing until
   // touched.
-  std::byte* host();
-  Site& site(Location location);
+  std::byte* host() REQUIRES(kMemoryMutex);
+  Site& site(Location location) REQUIRES(kMemoryMutex);
   // Removes transfers that have ended. The bytes of a failed one are where they were before: every command
   // that relied on it has failed too.
-  void settle_arrivals();
+  void settle_arrivals() REQUIRES(kMemoryMutex);
 
-  ResidencyDirectory residency;
-  std::uint64_t writes = 0;              // how many commands have written
-  std::vector<Ref<Event>> host_readers;  // transfers that still read the host's copy
-  std::vector<LimitedCopy> limited_copies;
+  ResidencyDirectory residency GUARDED_BY(kMemoryMutex);
+  std::uint64_t writes GUARDED_BY(kMemoryMutex) = 0;              // how many commands have written
+  std::vector<Ref<Event>> host_readers GUARDED_BY(kMemoryMutex);  // transfers that still read the host's copy
+  std::vector<LimitedCopy> limited_copies GUARDED_BY(kMemoryMutex);
+  // Set before anybody else knows the buffer.
   std::shared_ptr<void> application_memory_owner;         // of memory that the runtime gave to the application
   std::shared_ptr<CoherentHostMemory> coherent;           // null: the application maps what it touches
   void (*end_coherence)(MemoryObject& buffer) = nullptr;  // called when the buffer that has it is destroyed
@@ -105,9 +106,9 @@ struct BufferStorage {
 
  private:
   const std::uint64_t size_;
-  std::byte* host_ = nullptr;
+  std::byte* host_ GUARDED_BY(kMemoryMutex) = nullptr;
   const bool owns_host_;
-  std::vector<Site> sites_;  // by location
+  std::vector<Site> sites_ GUARDED_BY(kMemoryMutex);  // by location
 };
 
 }  // namespace remotecl

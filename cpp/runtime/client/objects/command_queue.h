@@ -116,7 +116,7 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   ReturnedWrites::OfQueue returned_writes_;
   std::atomic<int> host_work_{0};
   // A finish() that ran out of time before the answer came. If nothing has been enqueued since, the next one
-  // waits for the same answer. Requires the context's memory_mutex.
+  // waits for the same answer.
   struct Unfinished {
     std::shared_ptr<std::atomic<bool>> answered;
     std::uint64_t last = 0;
@@ -125,7 +125,7 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
       return last == sequence ? answered : nullptr;
     }
   };
-  Unfinished unfinished_;
+  Unfinished unfinished_ GUARDED_BY(kMemoryMutex);
 };
 
 }  // namespace remotecl

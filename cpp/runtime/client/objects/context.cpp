@@ -78,7 +78,6 @@ void Context::add_destructor(Destructor function, void* user_data) {
 }
 
 CommandQueue& Context::transfer_queue(Device& device) {
-  memory_mutex_.assume_held();  // by a PendingCommand
   CommandQueue*& queue = transfer_queues_[&device];
   if (queue == nullptr) {
     const auto offered = device.number<cl_command_queue_properties>(CL_DEVICE_QUEUE_ON_HOST_PROPERTIES);

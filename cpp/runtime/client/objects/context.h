@@ -8,6 +8,7 @@
 #include "runtime/base/index_set.h"
 #include "runtime/base/mutex.h"
 #include "runtime/client/objects/device.h"
+#include "runtime/client/objects/memory_mutex.h"
 #include "runtime/client/objects/returned_writes.h"
 
 namespace remotecl {
@@ -55,14 +56,13 @@ class Context final : public Handle<_cl_context, HandleTag::kContext, CL_INVALID
   void user_event_closed() { open_user_events_.fetch_sub(1); }
 
   // Held while a command decides on its transfers and is sent, so that the order of commands is the same on every
-  // server. Clang cannot check what it guards outside this class: a PendingCommand holds it across functions, under the
-  // name of its queue's context, and the analysis does not know that its buffers have the same context.
-  Mutex& memory_mutex() RETURN_CAPABILITY(memory_mutex_) { return memory_mutex_; }
-  // An internal queue on `device` for transfers, which must not wait for one another. Requires memory_mutex.
-  CommandQueue& transfer_queue(Device& device);
-  // The same, for callers that do not hold it.
-  CommandQueue& transfer_queue_on(Device& device) EXCLUDES(memory_mutex_) {
-    const MutexLock lock(memory_mutex_);
+  // server.
+  Mutex& memory_mutex() RETURN_CAPABILITY(kMemoryMutex) { return memory_mutex_; }
+  // An internal queue on `device` for transfers, which must not wait for one another.
+  CommandQueue& transfer_queue(Device& device) REQUIRES(kMemoryMutex);
+  // The same, for callers that do not hold the mutex.
+  CommandQueue& transfer_queue_on(Device& device) EXCLUDES(kMemoryMutex) {
+    const MutexLock lock(memory_mutex());
     return transfer_queue(device);
   }
 
@@ -81,7 +81,7 @@ class Context final : public Handle<_cl_context, HandleTag::kContext, CL_INVALID
   ReturnedWrites returned_writes_;
   Mutex memory_mutex_;
   std::unordered_map<Device*, CommandQueue*> transfer_queues_
-      GUARDED_BY(memory_mutex_);  // they do not keep the context alive
+      GUARDED_BY(kMemoryMutex);  // they do not keep the context alive
   Mutex destructors_mutex_;
   std::vector<std::pair<Destructor, void*>> destructors_ GUARDED_BY(destructors_mutex_);
 };

@@ -66,8 +66,8 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
   using Link = std::shared_ptr<std::atomic<MemoryObject*>>;
   const Link& link() const { return link_; }
 
-  // Creates the object on the server of `session`, once. Requires the context's memory_mutex.
-  void create_on(Session& session);
+  // Creates the object on the server of `session`, once.
+  void create_on(Session& session) REQUIRES(kMemoryMutex);
   void add_destructor(Destructor function, void* user_data);
 
   // cl_pocl_content_size: attaches a buffer whose first 8 bytes say how many of this one's bytes are
@@ -76,9 +76,8 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
   void set_content_size_buffer(MemoryObject* size);
   Ref<MemoryObject> content_size_buffer() const;
 
-  // An image's pixels as a mapping shows them: the application's memory, or the host's copy. Requires the
-  // context's memory_mutex.
-  std::byte* image_memory();
+  // An image's pixels as a mapping shows them: the application's memory, or the host's copy.
+  std::byte* image_memory() REQUIRES(kMemoryMutex);
   // Whether that is the host's copy, which transfers use.
   bool maps_host_copy() const { return host_ptr_ == nullptr || parent_ || image_->is_packed(); }
 
@@ -89,12 +88,12 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
     std::byte* pointer = nullptr;
     Extent origin{}, region{};  // for images
   };
-  // Requires the context's memory_mutex.
-  void* add_mapping(std::uint64_t offset, std::uint64_t size, cl_map_flags flags);
-  void add_mapping(const Mapping& mapping);
+  void* add_mapping(std::uint64_t offset, std::uint64_t size, cl_map_flags flags) REQUIRES(kMemoryMutex);
+  void add_mapping(const Mapping& mapping) REQUIRES(kMemoryMutex);
   // Removes one mapping that begins at `pointer`; returns false if there is none.
-  bool remove_mapping(void* pointer, Mapping& removed);
-  bool is_mapped(std::uint64_t offset, std::uint64_t size) const;  // whether any of these bytes is
+  bool remove_mapping(void* pointer, Mapping& removed) REQUIRES(kMemoryMutex);
+  // Whether any of these bytes is.
+  bool is_mapped(std::uint64_t offset, std::uint64_t size) const REQUIRES(kMemoryMutex);
 
  private:
   ~MemoryObject() override;
@@ -114,10 +113,10 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
   const ObjectId id_ = next_id();
   const Link link_ = std::make_shared<std::atomic<MemoryObject*>>(this);
   const std::shared_ptr<BufferStorage> storage_;
-  const std::uint64_t storage_offset_ = 0;  // in the root
-  IndexSet created_on_;                     // the indices of sessions; requires the context's memory_mutex
+  const std::uint64_t storage_offset_ = 0;        // in the root
+  IndexSet created_on_ GUARDED_BY(kMemoryMutex);  // the indices of sessions
   std::atomic<cl_uint> map_count_{0};
-  std::vector<Mapping> mappings_;    // likewise
+  std::vector<Mapping> mappings_ GUARDED_BY(kMemoryMutex);
   static Mutex content_size_mutex_;  // one for all buffers, because two change together
   Ref<MemoryObject> content_size_buffer_ GUARDED_BY(content_size_mutex_);
   Mutex destructors_mutex_;

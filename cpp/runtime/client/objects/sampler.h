@@ -29,8 +29,8 @@ class Sampler final : public Handle<_cl_sampler, HandleTag::kSampler, CL_INVALID
   const SamplerState& state() const { return state_; }
   const std::vector<cl_sampler_properties>& properties() const { return properties_; }
 
-  // Creates the sampler on the server of `session`, once. Requires the context's memory_mutex.
-  void create_on(Session& session);
+  // Creates the sampler on the server of `session`, once.
+  void create_on(Session& session) REQUIRES(kMemoryMutex);
 
  private:
   ~Sampler() override;
@@ -39,7 +39,7 @@ class Sampler final : public Handle<_cl_sampler, HandleTag::kSampler, CL_INVALID
   const SamplerState state_;
   const std::vector<cl_sampler_properties> properties_;
   const ObjectId id_ = next_id();
-  IndexSet created_on_;  // the indices of sessions; requires the context's memory_mutex
+  IndexSet created_on_ GUARDED_BY(kMemoryMutex);  // the indices of sessions
 };
 
 }  // namespace remotecl

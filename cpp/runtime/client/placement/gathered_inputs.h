@@ -10,17 +10,17 @@
 
 namespace remotecl {
 
-// What one command reads and writes, and where those bytes are. Takes the place of a PendingCommand in a plan's uses(),
-// so it needs the context's memory_mutex while it gathers; afterwards the scheduler can ask it without the mutex. It is
-// reused for the next command, so that it keeps its allocations. One thread at a time.
+// What one command reads and writes, and where those bytes are. Takes the place of a PendingCommand in a plan's uses().
+// Afterwards the scheduler can ask it without the context's memory mutex. It is reused for the next command, so that it
+// keeps its allocations. One thread at a time.
 class GatheredInputs final : public schedule::Residency {
  public:
   // `places`: what the scheduler calls the devices of the context, in their order.
   void begin(std::span<const schedule::DeviceId> places);
   // Begins another part of the command, with accesses of its own. Returns the number of accesses before it.
   std::size_t next_part() { return part_ = accesses_.size(); }
-  void reads(const MemoryObject& memory, ByteRange range) { add(memory, range, true, false); }
-  void writes(const MemoryObject& memory, ByteRange range) { add(memory, range, false, true); }
+  void reads(const MemoryObject& memory, ByteRange range) REQUIRES(kMemoryMutex) { add(memory, range, true, false); }
+  void writes(const MemoryObject& memory, ByteRange range) REQUIRES(kMemoryMutex) { add(memory, range, false, true); }
   void has_network(const MemoryObject& network) { only_device_ = network.network_device(); }
 
   // The device where the command has to run; null: any.
@@ -45,7 +45,7 @@ class GatheredInputs final : public schedule::Residency {
     std::size_t begin, end;  // of its parts
   };
 
-  void add(const MemoryObject& memory, ByteRange range, bool reads, bool writes);
+  void add(const MemoryObject& memory, ByteRange range, bool reads, bool writes) REQUIRES(kMemoryMutex);
   void add_words(const LocationSet& holders);
 
   std::span<const schedule::DeviceId> places_;

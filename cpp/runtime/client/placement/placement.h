@@ -21,7 +21,7 @@ namespace remotecl {
 // Chooses a member of an automatic device for each kernel, by the scheduler and what this process knows. Any thread. It
 // has no thread and sends no messages of its own. Sessions report loads to it as long as they live.
 //
-// Lock order: a queue's before this one's; a context's memory_mutex is not held meanwhile.
+// Lock order: a queue's before this one's; a context's memory mutex is not held meanwhile.
 class Placement final : public LoadSink, public SampleSink {
  public:
   // With the policy that REMOTECL_SCHEDULE names.

@@ -92,15 +92,18 @@ std::optional<cl_int> divide(AutomaticQueue& members, CommandQueue& queue, Kerne
   if (wanted.empty()) return std::nullopt;
   const auto divisible = Divisible::make(queue, kernel, range, wanted);
   if (!divisible) return std::nullopt;
-  const auto gather = [](GatheredInputs& inputs, const auto& plan) {
+  const auto gather = [](GatheredInputs& inputs, const auto& plan) REQUIRES(kMemoryMutex) {
     const MutexLock lock(plan.kernel.mutex());
     plan.uses(inputs);
   };
-  const auto gather_whole = [&](GatheredInputs& inputs) {
+  const auto gather_whole = [&](GatheredInputs& inputs) REQUIRES(kMemoryMutex) {
     gather(inputs, KernelPlan{{}, CL_COMMAND_NDRANGE_KERNEL, kernel, range});
   };
   const std::vector<SlicedKernelPlan> plans = divisible->plans();
-  const auto gather_part = [&](GatheredInputs& inputs, std::size_t part) { gather(inputs, plans[part]); };
+  const auto gather_part = [&](GatheredInputs& inputs, std::size_t at) REQUIRES(kMemoryMutex) {
+    const SlicedKernelPlan& plan = plans[at];
+    gather(inputs, plan);
+  };
   if (!turn.place(divisible->parts(), gather_whole, gather_part)) return std::nullopt;
   const cl_int error = turn.send(std::span(plans), event != nullptr);
   if (error != CL_SUCCESS || event == nullptr) return error;

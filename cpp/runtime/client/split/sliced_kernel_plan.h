@@ -24,7 +24,7 @@ struct SlicedKernelPlan : KernelPlan {
     return memory.range(bytes(first), bytes(last) - bytes(first));
   }
 
-  void uses(auto& uses) const REQUIRES(kernel.mutex()) {
+  void uses(auto& uses) const REQUIRES(kMemoryMutex, kernel.mutex()) {
     const auto& arguments = kernel.arguments();
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       MemoryObject* const memory = arguments[i].memory.get();
