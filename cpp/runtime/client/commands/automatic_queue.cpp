@@ -30,28 +30,34 @@ AutomaticQueue::AutomaticQueue(CommandQueue& whole, Placement& placement)
 
 AutomaticQueue::~AutomaticQueue() { placement_.forget(tasks_); }
 
-Ref<Event> AutomaticQueue::add_point(CommandQueue& queue, bool is_barrier, cl_command_type type, WaitList wait) {
-  return with_links([&](std::optional<ServerPair>& missing) -> Ref<Event> {
-    PendingCommand command(queue, type, wait, true);
-    missing = command.missing_link();
-    if (command.error() != CL_SUCCESS) return nullptr;
-    if (wait.empty()) command.waits_for_all();
-    if (is_barrier) command.is_barrier(wait.empty());
-    send_message(command, EnqueueMarker{0, 0, is_barrier ? 1u : 0u, wait.empty() ? 1u : 0u, {}});
-    return command.sent(true);
-  });
+Ref<Event> AutomaticQueue::add_point(CommandQueue& queue, bool is_barrier, cl_command_type type, WaitList wait,
+                                     std::optional<ServerPair>& missing) {
+  PendingCommand command(queue, type, wait, true);
+  missing = command.missing_link();
+  if (command.error() != CL_SUCCESS) return nullptr;
+  if (wait.empty()) command.waits_for_all();
+  if (is_barrier) command.is_barrier(wait.empty());
+  send_message(command, EnqueueMarker{0, 0, is_barrier ? 1u : 0u, wait.empty() ? 1u : 0u, {}});
+  return command.sent(true);
+}
+
+Ref<Event> AutomaticQueue::add_marker(CommandQueue& queue) {
+  std::optional<ServerPair> none;
+  return add_point(queue, false, CL_COMMAND_MARKER, {}, none);
 }
 
 std::size_t AutomaticQueue::place_of(const Device& device) const {
   return static_cast<std::size_t>(std::find(devices().begin(), devices().end(), &device) - devices().begin());
 }
 
-CommandQueue& AutomaticQueue::member(std::size_t place) {
+CommandQueue* AutomaticQueue::member(std::size_t place, std::optional<ServerPair>& missing) {
   Member& at = members_[place];
-  if (at.queue) return *at.queue;
-  at.queue = make_ref<CommandQueue>(whole_, *devices()[place]);
-  if (!barrier_.empty()) add_point(*at.queue, true, CL_COMMAND_BARRIER, pointers(barrier_));
-  return *at.queue;
+  if (at.queue) return at.queue.get();
+  auto queue = make_ref<CommandQueue>(whole_, *devices()[place]);
+  if (!barrier_.empty()) add_point(*queue, true, CL_COMMAND_BARRIER, pointers(barrier_), missing);
+  if (missing) return nullptr;
+  at.queue = std::move(queue);
+  return at.queue.get();
 }
 
 std::size_t AutomaticQueue::likely_place() {
@@ -124,25 +130,29 @@ std::vector<Ref<Event>> AutomaticQueue::mark_all() {
   std::vector<Ref<Event>> markers;
   for (const Member& member : members_) {
     if (!member.queue) continue;
-    if (Ref<Event> marker = add_point(*member.queue, false, CL_COMMAND_MARKER, {}))
-      markers.push_back(std::move(marker));
+    if (Ref<Event> marker = add_marker(*member.queue)) markers.push_back(std::move(marker));
   }
   return markers;
 }
 
 std::vector<Ref<CommandQueue>> AutomaticQueue::all_of(std::span<Device* const> devices,
                                                       std::vector<Ref<Event>>& before) {
-  const MutexLock lock(mutex_);
-  return members_for_parts(devices, before);
+  return with_links([&](std::optional<ServerPair>& missing) {
+    const MutexLock lock(mutex_);
+    return members_for_parts(devices, before, missing);
+  });
 }
 
 std::vector<Ref<CommandQueue>> AutomaticQueue::members_for_parts(std::span<Device* const> devices,
-                                                                 std::vector<Ref<Event>>& before) {
-  if (whole_.in_order()) {
-    for (Ref<Event>& marker : mark_all()) before.push_back(std::move(marker));
-  }
+                                                                 std::vector<Ref<Event>>& before,
+                                                                 std::optional<ServerPair>& missing) {
+  std::vector<Ref<Event>> markers = whole_.in_order() ? mark_all() : std::vector<Ref<Event>>();
   std::vector<Ref<CommandQueue>> queues;
-  for (const Device* device : devices) queues.emplace_back(&member(place_of(*device)));
+  for (const Device* device : devices) {
+    queues.emplace_back(member(place_of(*device), missing));
+    if (missing) return {};
+  }
+  for (Ref<Event>& marker : markers) before.push_back(std::move(marker));
   last_ = place_of(*devices.front());
   is_last_after_all_ = false;  // the division may fail before its end
   return queues;
@@ -157,35 +167,39 @@ std::vector<Ref<Event>> AutomaticQueue::before(std::size_t place) {
   look_for_losses();
   if (!is_last_after_all_) return mark_all();
   if (last_ == place || last_ >= members_.size()) return {};
-  CommandQueue& last = member(last_);
+  CommandQueue& last = *members_[last_].queue;
   if (last.ended_sequence() >= last.last_sequence() && last.pending_reads().none()) return {};
-  Ref<Event> marker = add_point(last, false, CL_COMMAND_MARKER, {});
+  Ref<Event> marker = add_marker(last);
   return marker ? std::vector<Ref<Event>>{std::move(marker)} : mark_all();  // the server was lost just now
 }
 
-Ref<Event> AutomaticQueue::add_points(bool is_barrier, cl_command_type type, WaitList wait) {
+Ref<Event> AutomaticQueue::add_points(bool is_barrier, cl_command_type type, WaitList wait,
+                                      std::optional<ServerPair>& missing) {
   const std::size_t first = likely_place();
   if (first == members_.size()) return nullptr;
-  CommandQueue& own = member(first);
+  CommandQueue* const own = member(first, missing);
+  if (own == nullptr) return nullptr;
   const std::vector<Ref<Event>> markers = wait.empty() ? mark_all() : std::vector<Ref<Event>>();
   std::vector<Event*> waits = pointers(markers);
   waits.insert(waits.end(), wait.begin(), wait.end());
-  Ref<Event> point = add_point(own, is_barrier, type, waits);
-  if (!point || !is_barrier) return point;
-  for (std::size_t place = 0; place < members_.size(); ++place) {
-    if (place != first && members_[place].queue) add_point(*members_[place].queue, true, CL_COMMAND_BARRIER, waits);
+  // The others first: if a link is missing, all of this happens again, and theirs have no event that anybody knows.
+  for (std::size_t place = 0; is_barrier && place < members_.size(); ++place) {
+    if (place == first || !members_[place].queue) continue;
+    add_point(*members_[place].queue, true, CL_COMMAND_BARRIER, waits, missing);
+    if (missing) return nullptr;
   }
+  Ref<Event> point = add_point(*own, is_barrier, type, waits, missing);
+  if (!point || !is_barrier) return point;
   std::erase_if(barrier_, [](const Ref<Event>& old) { return old->ended(); });
   barrier_.push_back(point);
   return point;
 }
 
 cl_int AutomaticQueue::enqueue_point(bool is_barrier, cl_command_type type, WaitList wait, Event** event) {
-  Ref<Event> point;
-  {
+  Ref<Event> point = with_links([&](std::optional<ServerPair>& missing) {
     const MutexLock lock(mutex_);
-    point = add_points(is_barrier, type, wait);
-  }
+    return add_points(is_barrier, type, wait, missing);
+  });
   if (!point) return CL_DEVICE_NOT_AVAILABLE;
   for (Device* device : devices()) device->session().submit();
   if (event != nullptr) *event = point.detach();
@@ -200,8 +214,7 @@ Ref<CommandQueue> make_automatic_queue(Placement& placement, Context& context, D
   return queue;
 }
 
-AutomaticTurn::AutomaticTurn(AutomaticQueue& queue, WaitList wait)
-    : queue_(queue), lock_(queue.mutex_), waits_(wait.begin(), wait.end()) {}
+AutomaticTurn::AutomaticTurn(AutomaticQueue& queue, WaitList wait) : queue_(queue), lock_(queue.mutex_), given_(wait) {}
 
 AutomaticTurn::~AutomaticTurn() {
   if (lock_.owns_lock() && placed_.ticket != 0) queue_.placement_.not_sent(placed_);
@@ -246,16 +259,22 @@ cl_int AutomaticTurn::choose_for(Kernel& kernel, double size) {
 Placement::Placed AutomaticTurn::place(Kernel& kernel, double size) {
   const std::size_t likely = queue_.likely_place();
   Device* const told = likely < queue_.members_.size() ? queue_.devices()[likely] : nullptr;
-  return queue_.placement_.place(queue_.tasks_, {kernel, size, queue_.devices(), queue_.inputs_, waits_,
+  return queue_.placement_.place(queue_.tasks_, {kernel, size, queue_.devices(), queue_.inputs_, given_,
                                                  queue_.whole_.in_order(), told, kernel.program().keeper()});
 }
 
 cl_int AutomaticTurn::choose(std::size_t place) {
   if (place >= queue_.members_.size()) return CL_DEVICE_NOT_AVAILABLE;
-  member_ = Ref<CommandQueue>(&queue_.member(place));
   place_ = place;
+  return CL_SUCCESS;
+}
+
+cl_int AutomaticTurn::take_member(std::optional<ServerPair>& missing) {
+  member_ = Ref<CommandQueue>(queue_.member(place_, missing));
+  if (!member_) return CL_DEVICE_NOT_AVAILABLE;
+  waits_.assign(given_.begin(), given_.end());
   if (!queue_.whole_.in_order()) return CL_SUCCESS;
-  before_ = queue_.before(place);
+  before_ = queue_.before(place_);
   for (const Ref<Event>& event : before_) waits_.push_back(event.get());
   return CL_SUCCESS;
 }

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "runtime/base/mutex.h"
 #include "runtime/client/commands/commands.h"
+#include "runtime/client/commands/pending_command.h"
 #include "runtime/client/objects/command_queue.h"
 #include "runtime/client/placement/placement.h"
 
@@ -46,10 +48,14 @@ class AutomaticQueue final : public MemberQueues {
 
   const std::vector<Device*>& devices() const { return whole_.device().members(); }
   // A marker or barrier whose message is not submitted yet, because the caller holds a lock. Null if the server is
-  // lost.
-  static Ref<Event> add_point(CommandQueue& queue, bool is_barrier, cl_command_type type, WaitList wait);
+  // lost, or if it needs a link that is yet to be made, which `missing` then names; see with_links().
+  static Ref<Event> add_point(CommandQueue& queue, bool is_barrier, cl_command_type type, WaitList wait,
+                              std::optional<ServerPair>& missing);
+  // A marker behind all earlier commands of the queue; likewise, but it needs no link.
+  static Ref<Event> add_marker(CommandQueue& queue);
   std::size_t place_of(const Device& device) const;
-  CommandQueue& member(std::size_t place) REQUIRES(mutex_);
+  // Null if its first command needs a link, as add_point().
+  CommandQueue* member(std::size_t place, std::optional<ServerPair>& missing) REQUIRES(mutex_);
   // The member of the last command; if that is lost, any member that is not.
   std::size_t likely_place() REQUIRES(mutex_);
   // The member of the last kernel; if that is lost, likely_place().
@@ -58,14 +64,15 @@ class AutomaticQueue final : public MemberQueues {
   std::vector<Ref<Event>> mark_all() REQUIRES(mutex_);
   // In an in-order queue: the events that a command on this member waits for, besides the member's own commands.
   std::vector<Ref<Event>> before(std::size_t place) REQUIRES(mutex_);
-  // The same as all_of(), under the lock.
-  std::vector<Ref<CommandQueue>> members_for_parts(std::span<Device* const> devices, std::vector<Ref<Event>>& before)
-      REQUIRES(mutex_);
+  // The same as all_of(), under the lock. None if a link is missing.
+  std::vector<Ref<CommandQueue>> members_for_parts(std::span<Device* const> devices, std::vector<Ref<Event>>& before,
+                                                   std::optional<ServerPair>& missing) REQUIRES(mutex_);
   // If a server was lost, makes the order of earlier commands unknown, because commands that waited for that server
   // wait no more.
   void look_for_losses() REQUIRES(mutex_);
-  // See enqueue_point(). Null if no member is there.
-  Ref<Event> add_points(bool is_barrier, cl_command_type type, WaitList wait) REQUIRES(mutex_);
+  // See enqueue_point(). Null if no member is there, or a link is missing.
+  Ref<Event> add_points(bool is_barrier, cl_command_type type, WaitList wait, std::optional<ServerPair>& missing)
+      REQUIRES(mutex_);
 
   CommandQueue& whole_;
   Placement& placement_;
@@ -87,7 +94,7 @@ Ref<CommandQueue> make_automatic_queue(Placement& placement, Context& context, D
                                        std::vector<cl_queue_properties> property_list);
 
 // One command of a queue on the automatic device from the choice of a member until it has been sent. Holds the queue's
-// lock meanwhile. One thread.
+// lock meanwhile, but not while it makes a link: other commands may come then. One thread.
 class AutomaticTurn {
  public:
   AutomaticTurn(AutomaticQueue& queue, WaitList wait);
@@ -107,6 +114,14 @@ class AutomaticTurn {
   cl_int choose_home() NO_THREAD_SAFETY_ANALYSIS { return choose(queue_.home()); }
   cl_int choose_for(Kernel& kernel, double size) NO_THREAD_SAFETY_ANALYSIS;
 
+  // Calls attempt(missing), which begins with take_member() and sends the command, as the other with_links() does, but
+  // unlocks the queue while a link is made.
+  template <class F>
+  cl_int with_links(F&& attempt) {
+    return remotecl::with_links(lock_, attempt);
+  }
+  // Makes the queue of the chosen member, and finds the events that keep the order from now on.
+  cl_int take_member(std::optional<ServerPair>& missing) NO_THREAD_SAFETY_ANALYSIS;
   CommandQueue& member() const { return *member_; }
   // The command's wait list, with the events that keep the order.
   WaitList wait() const { return waits_; }
@@ -125,6 +140,7 @@ class AutomaticTurn {
 
   AutomaticQueue& queue_;
   std::unique_lock<Mutex> lock_;  // held across functions, which the analysis cannot follow
+  const WaitList given_;
   std::vector<Event*> waits_;
   std::vector<Ref<Event>> before_;
   std::size_t place_ = 0;

@@ -93,15 +93,16 @@ cl_int choose_member(AutomaticTurn& turn, Plan& plan) {
   return turn.choose_holder();
 }
 
-// Other threads that enqueue on the same queue wait until the command was sent, but not until it has ended.
+// Other threads that enqueue on the same queue wait until the command was sent, but not until it has ended, nor while
+// a link is made.
 template <class Plan>
 cl_int submit_to_member(AutomaticQueue& queue, Plan& plan, WaitList wait, Event** event) {
   AutomaticTurn turn(queue, wait);
   if (const cl_int error = choose_member(turn, plan); error != CL_SUCCESS) return error;
-  const Ref<CommandQueue> member(&turn.member());
   Ref<Event> own;
-  const cl_int error = with_links([&](std::optional<ServerPair>& missing) {
-    PendingCommand command(*member, plan.type, turn.wait(), event != nullptr || Plan::kNeedsEvent);
+  const cl_int error = turn.with_links([&](std::optional<ServerPair>& missing) {
+    if (const cl_int error = turn.take_member(missing); error != CL_SUCCESS) return error;
+    PendingCommand command(turn.member(), plan.type, turn.wait(), event != nullptr || Plan::kNeedsEvent);
     if (turn.is_placed()) command.set_placed();
     if (turn.sample() != 0) [[unlikely]]
       command.sample(turn.sample(), plan.type, turn.wait());
@@ -114,6 +115,7 @@ cl_int submit_to_member(AutomaticQueue& queue, Plan& plan, WaitList wait, Event*
     return error;
   });
   if (error != CL_SUCCESS) return error;
+  const Ref<CommandQueue> member(&turn.member());
   turn.end();
   if (!plan.is_awaited()) member->session().submit();
   return outcome_of(*member, plan, own, event);

@@ -31,7 +31,7 @@ struct FetchPlan : Plan {
 
 // One kernel of a queue on the automatic device that is divided among members, from the choice until its parts have
 // been sent. Holds the queue's lock meanwhile, so that no other command of the queue comes between the parts, and waits
-// for nothing. One thread.
+// for nothing. Unlocks it while a link is made, though, which is before the parts with few exceptions. One thread.
 class DividedTurn {
  public:
   DividedTurn(AutomaticQueue& queue, Kernel& kernel, double size, WaitList wait);
@@ -66,20 +66,22 @@ class DividedTurn {
   // the part has ended. If this fails, some parts may have been sent.
   template <class KernelPart>
   cl_int send(std::span<const KernelPart> parts, bool wants_events) {
-    for (std::size_t at = 0; at < parts.size(); ++at) {
-      if (divided_.parts[at].why.estimate.bytes == 0) continue;
-      const cl_int error = send_one(at, FetchPlan<KernelPart>{{}, parts[at]}, nullptr, false, [](auto&&...) {});
-      if (error != CL_SUCCESS) return error;
-    }
-    for (std::size_t at = 0; at < parts.size(); ++at) {
+    cl_int error = with_links(lock_, [&](std::optional<ServerPair>& missing) {
+      take_members(wants_events, missing);
+      return missing ? CL_DEVICE_NOT_AVAILABLE : send_inputs(parts, missing);
+    });
+    for (std::size_t at = 0; at < parts.size() && error == CL_SUCCESS; ++at) {
       const Placement::Placed& placed = divided_.parts[at];
-      const cl_int error = send_one(at, parts[at], &placed, wants_events, [&](Ref<Event> event, auto sequence) {
+      const auto sent = [&](Ref<Event> event, auto sequence) {
         placement_.sent(queue_.tasks_, placed, kernel_, *members_[at], sequence, event.get());
         sent_.push_back(std::move(event));
+      };
+      // A link is missing only if a server was lost since, or the program has written elsewhere what the part reads.
+      error = with_links(lock_, [&](std::optional<ServerPair>& missing) {
+        return send_one(at, parts[at], &placed, wants_events, missing, sent);
       });
-      if (error != CL_SUCCESS) return error;
     }
-    return CL_SUCCESS;
+    return error;
   }
   // The events of the parts that have been sent; null for parts without one.
   std::vector<Ref<Event>>& events() { return sent_; }
@@ -94,20 +96,33 @@ class DividedTurn {
   // Sends the plan on the part's member, then calls sent(event, sequence). `placed`: null if the plan is not the part
   // itself.
   template <class Plan, class F>
-  cl_int send_one(std::size_t part, Plan plan, const Placement::Placed* placed, bool wants_event, F&& sent) {
-    return with_links([&](std::optional<ServerPair>& missing) {
-      PendingCommand command(*members_[part], plan.type, waits_, wants_event);
-      if (placed != nullptr) command.set_placed();
-      if (placed != nullptr && placed->sample != 0) command.sample(placed->sample, plan.type, waits_);
-      const cl_int error = prepare_and_send(command, plan);
-      missing = command.missing_link();
+  cl_int send_one(std::size_t part, Plan plan, const Placement::Placed* placed, bool wants_event,
+                  std::optional<ServerPair>& missing, F&& sent) {
+    PendingCommand command(*members_[part], plan.type, waits_, wants_event);
+    if (placed != nullptr) command.set_placed();
+    if (placed != nullptr && placed->sample != 0) command.sample(placed->sample, plan.type, waits_);
+    const cl_int error = prepare_and_send(command, plan);
+    missing = command.missing_link();
+    if (error != CL_SUCCESS) return error;
+    const std::uint64_t sequence = command.sequence();
+    sent(command.sent(true), sequence);
+    return error;
+  }
+  template <class KernelPart>
+  cl_int send_inputs(std::span<const KernelPart> parts, std::optional<ServerPair>& missing) {
+    for (std::size_t at = 0; at < parts.size(); ++at) {
+      if (divided_.parts[at].why.estimate.bytes == 0) continue;
+      const FetchPlan<KernelPart> plan{{}, parts[at]};
+      const cl_int error = send_one(at, plan, nullptr, false, missing, [](auto&&...) {});
       if (error != CL_SUCCESS) return error;
-      const std::uint64_t sequence = command.sequence();
-      sent(command.sent(true), sequence);
-      return error;
-    });
+    }
+    return CL_SUCCESS;
   }
   Placement::Launch launch() const;
+  // Makes the queues of the parts, and finds the events that keep the order from now on. `joins`: join() follows.
+  void take_members(bool joins, std::optional<ServerPair>& missing) NO_THREAD_SAFETY_ANALYSIS;
+  // A link that is yet to be made, by which a part waits for events, or join() for a part.
+  std::optional<ServerPair> link_for_events(bool joins) const;
   bool place_gathered(std::span<const Sized> parts, std::uint64_t bytes, const std::vector<std::size_t>& ends);
 
   AutomaticQueue& queue_;
@@ -115,6 +130,7 @@ class DividedTurn {
   std::unique_lock<Mutex> lock_;  // held across functions, which the analysis cannot follow
   Kernel& kernel_;
   const double size_;
+  const WaitList given_;
   std::vector<Event*> waits_;
   std::vector<Ref<Event>> before_;
   std::vector<Ref<CommandQueue>> members_;  // by part
