@@ -74,7 +74,7 @@ std::size_t AutomaticQueue::home() {
 void AutomaticQueue::flush() {
   std::vector<Ref<CommandQueue>> queues;
   {
-    const MutexLock lock(mutex_);
+    const MutexLock lock(mutex());
     for (const Member& member : members_) {
       if (member.queue) queues.push_back(member.queue);
     }
@@ -89,7 +89,7 @@ cl_int AutomaticQueue::finish() {
     Ref<CommandQueue> queue;
     std::uint64_t last = 0;
     {
-      const MutexLock lock(mutex_);
+      const MutexLock lock(mutex());
       Member& member = members_[place];
       if (!member.queue || member.is_loss_reported) continue;
       last = member.queue->last_sequence();
@@ -98,7 +98,7 @@ cl_int AutomaticQueue::finish() {
     }
     const cl_int code = queue->finish();
     if (code != CL_SUCCESS && result == CL_SUCCESS) result = code;
-    const MutexLock lock(mutex_);
+    const MutexLock lock(mutex());
     Member& member = members_[place];
     if (queue->ended_sequence() >= last) member.finished = last;
     member.is_loss_reported = devices()[place]->lost();
@@ -107,7 +107,7 @@ cl_int AutomaticQueue::finish() {
 }
 
 bool AutomaticQueue::owes_host() {
-  const MutexLock lock(mutex_);
+  const MutexLock lock(mutex());
   return std::ranges::any_of(members_, [](const Member& at) { return at.queue && at.queue->owes_host(); });
 }
 
@@ -116,7 +116,7 @@ void AutomaticQueue::let_go() {
   std::vector<Ref<Event>> barrier;
   placement_.forget(tasks_);
   {
-    const MutexLock lock(mutex_);
+    const MutexLock lock(mutex());
     members.swap(members_);
     barrier.swap(barrier_);
     last_ = home_ = members_.size();
@@ -138,7 +138,7 @@ std::vector<Ref<Event>> AutomaticQueue::mark_all() {
 std::vector<Ref<CommandQueue>> AutomaticQueue::all_of(std::span<Device* const> devices,
                                                       std::vector<Ref<Event>>& before) {
   return with_links([&](std::optional<ServerPair>& missing) {
-    const MutexLock lock(mutex_);
+    const MutexLock lock(mutex());
     return members_for_parts(devices, before, missing);
   });
 }
@@ -197,7 +197,7 @@ Ref<Event> AutomaticQueue::add_points(bool is_barrier, cl_command_type type, Wai
 
 cl_int AutomaticQueue::enqueue_point(bool is_barrier, cl_command_type type, WaitList wait, Event** event) {
   Ref<Event> point = with_links([&](std::optional<ServerPair>& missing) {
-    const MutexLock lock(mutex_);
+    const MutexLock lock(mutex());
     return add_points(is_barrier, type, wait, missing);
   });
   if (!point) return CL_DEVICE_NOT_AVAILABLE;
@@ -214,7 +214,8 @@ Ref<CommandQueue> make_automatic_queue(Placement& placement, Context& context, D
   return queue;
 }
 
-AutomaticTurn::AutomaticTurn(AutomaticQueue& queue, WaitList wait) : queue_(queue), lock_(queue.mutex_), given_(wait) {}
+AutomaticTurn::AutomaticTurn(AutomaticQueue& queue, WaitList wait)
+    : queue_(queue), lock_(queue.mutex()), given_(wait) {}
 
 AutomaticTurn::~AutomaticTurn() {
   if (lock_.owns_lock() && placed_.ticket != 0) queue_.placement_.not_sent(placed_);
@@ -224,7 +225,7 @@ cl_int AutomaticTurn::choose_holder() {
   std::size_t best = queue_.likely_place();
   if (best == queue_.members_.size()) return CL_DEVICE_NOT_AVAILABLE;
   const Context& context = queue_.whole_.context();
-  const auto bytes_at = [&](std::size_t place) NO_THREAD_SAFETY_ANALYSIS {
+  const auto bytes_at = [&](std::size_t place) REQUIRES(kAutomaticQueueMutex) {
     return queue_.inputs_.bytes_at(context.location(*queue_.devices()[place]));
   };
   std::uint64_t most = bytes_at(best);

@@ -12,6 +12,10 @@
 
 namespace remotecl {
 
+// Stands for the mutex of every AutomaticQueue in clang's checks, as kMemoryMutex does for those of contexts.
+struct REMOTECL_TSA(capability("mutex")) AutomaticQueueMutex {};
+inline constexpr AutomaticQueueMutex kAutomaticQueueMutex;
+
 // The queues that make up a queue on the automatic device: one on each member that has had a command, made at first
 // use. An in-order queue keeps its order: when the member changes, the next command waits for a marker behind the last
 // command, or for markers on all members if the last command does not end after all earlier ones. Any thread.
@@ -46,6 +50,7 @@ class AutomaticQueue final : public MemberQueues {
     bool is_loss_reported = false;
   };
 
+  Mutex& mutex() RETURN_CAPABILITY(kAutomaticQueueMutex) { return mutex_; }
   const std::vector<Device*>& devices() const { return whole_.device().members(); }
   // A marker or barrier whose message is not submitted yet, because the caller holds a lock. Null if the server is
   // lost, or if it needs a link that is yet to be made, which `missing` then names; see with_links().
@@ -55,38 +60,53 @@ class AutomaticQueue final : public MemberQueues {
   static Ref<Event> add_marker(CommandQueue& queue);
   std::size_t place_of(const Device& device) const;
   // Null if its first command needs a link, as add_point().
-  CommandQueue* member(std::size_t place, std::optional<ServerPair>& missing) REQUIRES(mutex_);
+  CommandQueue* member(std::size_t place, std::optional<ServerPair>& missing) REQUIRES(kAutomaticQueueMutex);
   // The member of the last command; if that is lost, any member that is not.
-  std::size_t likely_place() REQUIRES(mutex_);
+  std::size_t likely_place() REQUIRES(kAutomaticQueueMutex);
   // The member of the last kernel; if that is lost, likely_place().
-  std::size_t home() REQUIRES(mutex_);
+  std::size_t home() REQUIRES(kAutomaticQueueMutex);
   // Adds a marker behind all earlier commands to each member's queue, and returns their events.
-  std::vector<Ref<Event>> mark_all() REQUIRES(mutex_);
+  std::vector<Ref<Event>> mark_all() REQUIRES(kAutomaticQueueMutex);
   // In an in-order queue: the events that a command on this member waits for, besides the member's own commands.
-  std::vector<Ref<Event>> before(std::size_t place) REQUIRES(mutex_);
+  std::vector<Ref<Event>> before(std::size_t place) REQUIRES(kAutomaticQueueMutex);
   // The same as all_of(), under the lock. None if a link is missing.
   std::vector<Ref<CommandQueue>> members_for_parts(std::span<Device* const> devices, std::vector<Ref<Event>>& before,
-                                                   std::optional<ServerPair>& missing) REQUIRES(mutex_);
+                                                   std::optional<ServerPair>& missing) REQUIRES(kAutomaticQueueMutex);
   // If a server was lost, makes the order of earlier commands unknown, because commands that waited for that server
   // wait no more.
-  void look_for_losses() REQUIRES(mutex_);
+  void look_for_losses() REQUIRES(kAutomaticQueueMutex);
   // See enqueue_point(). Null if no member is there, or a link is missing.
   Ref<Event> add_points(bool is_barrier, cl_command_type type, WaitList wait, std::optional<ServerPair>& missing)
-      REQUIRES(mutex_);
+      REQUIRES(kAutomaticQueueMutex);
 
   CommandQueue& whole_;
   Placement& placement_;
   const std::vector<schedule::DeviceId> context_places_;  // of the context's devices
   Mutex mutex_;
-  std::vector<Member> members_ GUARDED_BY(mutex_);      // by position among the device's members
-  std::size_t last_ GUARDED_BY(mutex_);                 // the member that has had the last command
-  bool is_last_after_all_ GUARDED_BY(mutex_) = true;    // the last command ends after all earlier ones, on any member
-  std::uint64_t losses_ GUARDED_BY(mutex_) = 0;         // how many servers were lost at the last check
-  std::size_t home_ GUARDED_BY(mutex_);                 // the member that has had the last kernel
-  std::vector<Ref<Event>> barrier_ GUARDED_BY(mutex_);  // what commands of new members wait for
-  GatheredInputs inputs_ GUARDED_BY(mutex_);
+  std::vector<Member> members_ GUARDED_BY(kAutomaticQueueMutex);  // by position among the device's members
+  std::size_t last_ GUARDED_BY(kAutomaticQueueMutex);             // the member that has had the last command
+  // The last command ends after all earlier ones, on any member.
+  bool is_last_after_all_ GUARDED_BY(kAutomaticQueueMutex) = true;
+  std::uint64_t losses_ GUARDED_BY(kAutomaticQueueMutex) = 0;         // how many servers were lost at the last check
+  std::size_t home_ GUARDED_BY(kAutomaticQueueMutex);                 // the member that has had the last kernel
+  std::vector<Ref<Event>> barrier_ GUARDED_BY(kAutomaticQueueMutex);  // what commands of new members wait for
+  GatheredInputs inputs_ GUARDED_BY(kAutomaticQueueMutex);
   QueueTasks tasks_;  // guarded by the placement
 };
+
+// The other with_links() for one who holds this lock of such a queue. Unlocks it while a link is made.
+template <class F>
+auto with_links(std::unique_lock<Mutex>& lock, F&& attempt) REQUIRES(kAutomaticQueueMutex) {
+  for (;;) {
+    std::optional<ServerPair> missing;
+    auto result = attempt(missing);
+    if (!missing) [[likely]]
+      return result;
+    lock.unlock();
+    missing->first->group().links.connected(*missing->first, *missing->second);
+    lock.lock();
+  }
+}
 
 // Makes the queue on the automatic device that the application asks for.
 Ref<CommandQueue> make_automatic_queue(Placement& placement, Context& context, Device& device,
@@ -95,14 +115,14 @@ Ref<CommandQueue> make_automatic_queue(Placement& placement, Context& context, D
 
 // One command of a queue on the automatic device from the choice of a member until it has been sent. Holds the queue's
 // lock meanwhile, but not while it makes a link: other commands may come then. One thread.
-class AutomaticTurn {
+class REMOTECL_TSA(scoped_lockable) AutomaticTurn {
  public:
-  AutomaticTurn(AutomaticQueue& queue, WaitList wait);
-  ~AutomaticTurn();
+  AutomaticTurn(AutomaticQueue& queue, WaitList wait) ACQUIRE(kAutomaticQueueMutex);
+  ~AutomaticTurn() RELEASE();
 
   // Calls name(inputs) to learn what the command uses.
   template <class F>
-  void gather(F&& name) NO_THREAD_SAFETY_ANALYSIS {
+  void gather(F&& name) REQUIRES(kAutomaticQueueMutex) {
     queue_.inputs_.begin(queue_.context_places_);
     const MutexLock lock(queue_.whole_.context().memory_mutex());
     name(queue_.inputs_);
@@ -110,18 +130,18 @@ class AutomaticTurn {
   // Choose the member for a command that uses what was gathered. choose_holder(): the member that holds most of it.
   // choose_home(): the member of the queue's kernels, which may differ from those of other queues. choose_for(): the
   // member that the placement chooses. Return CL_SUCCESS or why there is none.
-  cl_int choose_holder() NO_THREAD_SAFETY_ANALYSIS;
-  cl_int choose_home() NO_THREAD_SAFETY_ANALYSIS { return choose(queue_.home()); }
-  cl_int choose_for(Kernel& kernel, double size) NO_THREAD_SAFETY_ANALYSIS;
+  cl_int choose_holder() REQUIRES(kAutomaticQueueMutex);
+  cl_int choose_home() REQUIRES(kAutomaticQueueMutex) { return choose(queue_.home()); }
+  cl_int choose_for(Kernel& kernel, double size) REQUIRES(kAutomaticQueueMutex);
 
   // Calls attempt(missing), which begins with take_member() and sends the command, as the other with_links() does, but
   // unlocks the queue while a link is made.
   template <class F>
-  cl_int with_links(F&& attempt) {
+  cl_int with_links(F&& attempt) REQUIRES(kAutomaticQueueMutex) {
     return remotecl::with_links(lock_, attempt);
   }
   // Makes the queue of the chosen member, and finds the events that keep the order from now on.
-  cl_int take_member(std::optional<ServerPair>& missing) NO_THREAD_SAFETY_ANALYSIS;
+  cl_int take_member(std::optional<ServerPair>& missing) REQUIRES(kAutomaticQueueMutex);
   CommandQueue& member() const { return *member_; }
   // The command's wait list, with the events that keep the order.
   WaitList wait() const { return waits_; }
@@ -129,17 +149,17 @@ class AutomaticTurn {
   bool is_placed() const { return placed_.ticket != 0; }
   std::uint64_t sample() const { return placed_.sample; }
   // The command was sent. Without this call the queue's order stays as it was.
-  void sent(std::uint64_t sequence, Event* event) NO_THREAD_SAFETY_ANALYSIS;
+  void sent(std::uint64_t sequence, Event* event) REQUIRES(kAutomaticQueueMutex);
   // Unlocks the queue for the next command.
-  void end();
+  void end() RELEASE();
 
  private:
-  cl_int choose(std::size_t place) NO_THREAD_SAFETY_ANALYSIS;
+  cl_int choose(std::size_t place) REQUIRES(kAutomaticQueueMutex);
   // Asks the placement.
-  Placement::Placed place(Kernel& kernel, double size) NO_THREAD_SAFETY_ANALYSIS;
+  Placement::Placed place(Kernel& kernel, double size) REQUIRES(kAutomaticQueueMutex);
 
   AutomaticQueue& queue_;
-  std::unique_lock<Mutex> lock_;  // held across functions, which the analysis cannot follow
+  std::unique_lock<Mutex> lock_;
   const WaitList given_;
   std::vector<Event*> waits_;
   std::vector<Ref<Event>> before_;

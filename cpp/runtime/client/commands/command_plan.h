@@ -82,7 +82,7 @@ cl_int outcome_of(CommandQueue& queue, Plan& plan, Ref<Event>& own, Event** even
 
 // Chooses a member of the automatic device for the plan. Kernels have an overload of their own.
 template <class Plan>
-cl_int choose_member(AutomaticTurn& turn, Plan& plan) {
+cl_int choose_member(AutomaticTurn& turn, Plan& plan) REQUIRES(kAutomaticQueueMutex) {
   turn.gather([&plan](GatheredInputs& inputs) REQUIRES(kMemoryMutex) {
     if constexpr (requires { plan.will_use(inputs); }) {
       plan.will_use(inputs);
@@ -100,7 +100,7 @@ cl_int submit_to_member(AutomaticQueue& queue, Plan& plan, WaitList wait, Event*
   AutomaticTurn turn(queue, wait);
   if (const cl_int error = choose_member(turn, plan); error != CL_SUCCESS) return error;
   Ref<Event> own;
-  const cl_int error = turn.with_links([&](std::optional<ServerPair>& missing) {
+  const cl_int error = turn.with_links([&](std::optional<ServerPair>& missing) REQUIRES(kAutomaticQueueMutex) {
     if (const cl_int error = turn.take_member(missing); error != CL_SUCCESS) return error;
     PendingCommand command(turn.member(), plan.type, turn.wait(), event != nullptr || Plan::kNeedsEvent);
     if (turn.is_placed()) command.set_placed();

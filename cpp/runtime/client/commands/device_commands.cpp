@@ -41,7 +41,7 @@ struct MigratePlan : Plan {
 };
 
 // The bytes are there already, or are wanted on the member of the queue's kernels.
-cl_int choose_member(AutomaticTurn& turn, MigratePlan&) { return turn.choose_home(); }
+cl_int choose_member(AutomaticTurn& turn, MigratePlan&) REQUIRES(kAutomaticQueueMutex) { return turn.choose_home(); }
 
 }  // namespace
 

@@ -51,7 +51,7 @@ cl_int bring_and_send(PendingCommand& command, AnyKernelPlan& plan) REQUIRES(kMe
 
 // The scheduler chooses the member for a kernel.
 template <std::derived_from<KernelPlan> AnyKernelPlan>
-cl_int choose_member(AutomaticTurn& turn, AnyKernelPlan& plan) {
+cl_int choose_member(AutomaticTurn& turn, AnyKernelPlan& plan) REQUIRES(kAutomaticQueueMutex) {
   turn.gather([&plan](GatheredInputs& inputs) REQUIRES(kMemoryMutex) {
     const MutexLock lock(plan.kernel.mutex());
     plan.uses(inputs);

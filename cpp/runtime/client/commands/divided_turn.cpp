@@ -7,19 +7,19 @@
 namespace remotecl {
 
 DividedTurn::DividedTurn(AutomaticQueue& queue, Kernel& kernel, double size, WaitList wait)
-    : queue_(queue), placement_(queue.placement_), lock_(queue.mutex_), kernel_(kernel), size_(size), given_(wait) {}
+    : queue_(queue), placement_(queue.placement_), lock_(queue.mutex()), kernel_(kernel), size_(size), given_(wait) {}
 
 DividedTurn::~DividedTurn() {
   for (std::size_t at = sent_.size(); at < divided_.parts.size(); ++at) placement_.not_sent(divided_.parts[at]);
   end();
 }
 
-Placement::Launch DividedTurn::launch() const NO_THREAD_SAFETY_ANALYSIS {
+Placement::Launch DividedTurn::launch() const {
   return {kernel_, size_, queue_.devices(), queue_.inputs_, given_, queue_.whole_.in_order(), nullptr, nullptr};
 }
 
 bool DividedTurn::place_gathered(std::span<const Sized> parts, std::uint64_t bytes,
-                                 const std::vector<std::size_t>& ends) NO_THREAD_SAFETY_ANALYSIS {
+                                 const std::vector<std::size_t>& ends) {
   const auto all = queue_.inputs_.accesses();
   std::vector<Placement::PartLaunch> launches;
   for (std::size_t at = 0; at < parts.size(); ++at) {
@@ -58,7 +58,7 @@ std::optional<ServerPair> DividedTurn::link_for_events(bool joins) const {
   return std::nullopt;
 }
 
-Ref<Event> DividedTurn::join() NO_THREAD_SAFETY_ANALYSIS {
+Ref<Event> DividedTurn::join() {
   std::vector<Event*> ends;
   for (const Ref<Event>& event : sent_) ends.push_back(event.get());
   std::optional<ServerPair> none;  // because take_members() has looked

@@ -32,13 +32,15 @@ struct FetchPlan : Plan {
 // One kernel of a queue on the automatic device that is divided among members, from the choice until its parts have
 // been sent. Holds the queue's lock meanwhile, so that no other command of the queue comes between the parts, and waits
 // for nothing. Unlocks it while a link is made, though, which is before the parts with few exceptions. One thread.
-class DividedTurn {
+class REMOTECL_TSA(scoped_lockable) DividedTurn {
  public:
-  DividedTurn(AutomaticQueue& queue, Kernel& kernel, double size, WaitList wait);
-  ~DividedTurn();
+  DividedTurn(AutomaticQueue& queue, Kernel& kernel, double size, WaitList wait) ACQUIRE(kAutomaticQueueMutex);
+  ~DividedTurn() RELEASE();
 
   // See Placement::parts().
-  std::vector<Placement::Part> parts() { return placement_.parts(queue_.tasks_, launch()); }
+  std::vector<Placement::Part> parts() REQUIRES(kAutomaticQueueMutex) {
+    return placement_.parts(queue_.tasks_, launch());
+  }
   // How much of the range a part has, and how much work that is.
   struct Sized {
     Placement::Part part;
@@ -47,7 +49,7 @@ class DividedTurn {
   // Whether it pays to divide the launch like that; then send() each part. `name_whole(inputs)`
   // names what the launch uses, `name_part(inputs, at)` what a part uses.
   template <class F, class G>
-  bool place(std::span<const Sized> parts, F&& name_whole, G&& name_part) NO_THREAD_SAFETY_ANALYSIS {
+  bool place(std::span<const Sized> parts, F&& name_whole, G&& name_part) REQUIRES(kAutomaticQueueMutex) {
     std::uint64_t bytes = 0;
     std::vector<std::size_t> ends;
     queue_.inputs_.begin(queue_.context_places_);
@@ -65,8 +67,8 @@ class DividedTurn {
   // First sends what the parts lack, then the parts, because a member that has its part sends nothing to others until
   // the part has ended. If this fails, some parts may have been sent.
   template <class KernelPart>
-  cl_int send(std::span<const KernelPart> parts, bool wants_events) {
-    cl_int error = with_links(lock_, [&](std::optional<ServerPair>& missing) {
+  cl_int send(std::span<const KernelPart> parts, bool wants_events) REQUIRES(kAutomaticQueueMutex) {
+    cl_int error = with_links(lock_, [&](std::optional<ServerPair>& missing) REQUIRES(kAutomaticQueueMutex) {
       take_members(wants_events, missing);
       return missing ? CL_DEVICE_NOT_AVAILABLE : send_inputs(parts, missing);
     });
@@ -86,11 +88,11 @@ class DividedTurn {
   // The events of the parts that have been sent; null for parts without one.
   std::vector<Ref<Event>>& events() { return sent_; }
   // A marker that ends with the last part. Null if its server is lost.
-  Ref<Event> join();
+  Ref<Event> join() REQUIRES(kAutomaticQueueMutex);
   // Names the event that the application gets for the kernel.
   void returns(const Event& event) { placement_.set_event(event, kernel_, divided_); }
   // Unlocks the queue for the next command, and submits what was sent.
-  void end();
+  void end() RELEASE();
 
  private:
   // Sends the plan on the part's member, then calls sent(event, sequence). `placed`: null if the plan is not the part
@@ -118,16 +120,17 @@ class DividedTurn {
     }
     return CL_SUCCESS;
   }
-  Placement::Launch launch() const;
+  Placement::Launch launch() const REQUIRES(kAutomaticQueueMutex);
   // Makes the queues of the parts, and finds the events that keep the order from now on. `joins`: join() follows.
-  void take_members(bool joins, std::optional<ServerPair>& missing) NO_THREAD_SAFETY_ANALYSIS;
+  void take_members(bool joins, std::optional<ServerPair>& missing) REQUIRES(kAutomaticQueueMutex);
   // A link that is yet to be made, by which a part waits for events, or join() for a part.
   std::optional<ServerPair> link_for_events(bool joins) const;
-  bool place_gathered(std::span<const Sized> parts, std::uint64_t bytes, const std::vector<std::size_t>& ends);
+  bool place_gathered(std::span<const Sized> parts, std::uint64_t bytes, const std::vector<std::size_t>& ends)
+      REQUIRES(kAutomaticQueueMutex);
 
   AutomaticQueue& queue_;
   Placement& placement_;
-  std::unique_lock<Mutex> lock_;  // held across functions, which the analysis cannot follow
+  std::unique_lock<Mutex> lock_;
   Kernel& kernel_;
   const double size_;
   const WaitList given_;

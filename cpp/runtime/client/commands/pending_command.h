@@ -143,18 +143,5 @@ auto with_links(F&& attempt) {
     missing->first->group().links.connected(*missing->first, *missing->second);
   }
 }
-// The same with this lock, which is held but while a link is made.
-template <class F>
-auto with_links(std::unique_lock<Mutex>& lock, F&& attempt) {
-  for (;;) {
-    std::optional<ServerPair> missing;
-    auto result = attempt(missing);
-    if (!missing) [[likely]]
-      return result;
-    lock.unlock();
-    missing->first->group().links.connected(*missing->first, *missing->second);
-    lock.lock();
-  }
-}
 
 }  // namespace remotecl

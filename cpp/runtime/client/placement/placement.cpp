@@ -91,7 +91,7 @@ void Placement::watch(QueueTasks& tasks) {
 void Placement::forget(QueueTasks& tasks) {
   std::vector<Ref<Event>> released;
   const MutexLock lock(mutex_);
-  tasks.take_all(released, [&](const QueueTasks::Ended& task) NO_THREAD_SAFETY_ANALYSIS { tell(task, now()); });
+  take_all(tasks, released);
   std::erase(queues_, &tasks);
 }
 
@@ -125,14 +125,22 @@ std::vector<schedule::Ticket>& Placement::tickets_before(const QueueTasks& tasks
 }
 
 void Placement::take_ended(QueueTasks& own, std::vector<Ref<Event>>& released, schedule::Time now) {
-  const auto take = [&](QueueTasks& queue) NO_THREAD_SAFETY_ANALYSIS {
-    queue.take_ended(released, [&](const QueueTasks::Ended& task) NO_THREAD_SAFETY_ANALYSIS { tell(task, now); });
-  };
-  take(own);
+  own.take_ended(ended_, released);
   for (std::size_t looks = std::min(queues_.size(), kLooksMax); looks > 0; --looks) {
     next_queue_ = next_queue_ + 1 < queues_.size() ? next_queue_ + 1 : 0;
-    if (queues_[next_queue_] != &own) take(*queues_[next_queue_]);
+    if (queues_[next_queue_] != &own) queues_[next_queue_]->take_ended(ended_, released);
   }
+  tell_ended(now);
+}
+
+void Placement::take_all(QueueTasks& tasks, std::vector<Ref<Event>>& released) {
+  tasks.take_all(ended_, released);
+  tell_ended(now());
+}
+
+void Placement::tell_ended(schedule::Time now) {
+  for (const QueueTasks::Ended& task : ended_) tell(task, now);
+  ended_.clear();
 }
 
 void Placement::tell(const QueueTasks::Ended& task, schedule::Time now) {
@@ -190,9 +198,7 @@ void Placement::sent(QueueTasks& tasks, const Placed& placed, Kernel& kernel, co
                      std::uint64_t sequence, Event* event) {
   std::vector<Ref<Event>> released;
   const MutexLock lock(mutex_);
-  if (tasks.is_full()) {
-    tasks.take_all(released, [&](const QueueTasks::Ended& task) NO_THREAD_SAFETY_ANALYSIS { tell(task, now()); });
-  }
+  if (tasks.is_full()) take_all(tasks, released);
   tasks.add(member, sequence, event, placed.ticket, placed.sample != 0);
   tasks.set_last(placed.ticket);
   if (event == nullptr) return;

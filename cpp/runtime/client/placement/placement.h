@@ -141,6 +141,9 @@ class Placement final : public LoadSink, public SampleSink {
   std::vector<schedule::Ticket>& tickets_before(const QueueTasks& tasks, const Launch& launch) REQUIRES(mutex_);
   // Takes the ended tasks of that queue, and of some others in turn.
   void take_ended(QueueTasks& own, std::vector<Ref<Event>>& released, schedule::Time now) REQUIRES(mutex_);
+  void take_all(QueueTasks& tasks, std::vector<Ref<Event>>& released) REQUIRES(mutex_);
+  // Tells the scheduler of what is in ended_, and empties it.
+  void tell_ended(schedule::Time now) REQUIRES(mutex_);
   void tell(const QueueTasks::Ended& task, schedule::Time now) REQUIRES(mutex_);
   void explain_parts(Decision& decision, const schedule::DividedPlacement& division) REQUIRES(mutex_);
   static schedule::Time now();
@@ -155,6 +158,7 @@ class Placement final : public LoadSink, public SampleSink {
   std::size_t next_queue_ GUARDED_BY(mutex_) = 0;            // the queue that was looked at last
   std::array<Known, kKnown> known_ GUARDED_BY(mutex_);       // by event, the latest
   std::vector<schedule::Ticket> before_ GUARDED_BY(mutex_);  // reused for its allocation
+  std::vector<QueueTasks::Ended> ended_ GUARDED_BY(mutex_);  // likewise
   schedule::Time links_at_ GUARDED_BY(mutex_) = 0;           // when the scheduler is to be told of links again
 };
 

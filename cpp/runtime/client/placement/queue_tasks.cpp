@@ -17,6 +17,23 @@ void QueueTasks::add(const CommandQueue& queue, std::uint64_t sequence, Event* e
   ++count_;
 }
 
+void QueueTasks::take_ended(std::vector<Ended>& ended, std::vector<Ref<Event>>& released) {
+  for (std::size_t looks = std::min(members_.size(), kLooksMax); looks > 0; --looks) {
+    next_ = next_ + 1 < members_.size() ? next_ + 1 : 0;
+    Member& member = members_[next_];
+    while (!member.tasks.empty() && member.tasks.front().has_ended(*member.queue)) {
+      ended.push_back(take_front(member, released));
+    }
+  }
+}
+
+void QueueTasks::take_all(std::vector<Ended>& ended, std::vector<Ref<Event>>& released) {
+  for (Member& member : members_) {
+    while (!member.tasks.empty()) ended.push_back(take_front(member, released));
+  }
+  members_.clear();
+}
+
 QueueTasks::Ended QueueTasks::take_front(Member& member, std::vector<Ref<Event>>& released) {
   Task task = std::move(member.tasks.front());
   member.tasks.pop_front();

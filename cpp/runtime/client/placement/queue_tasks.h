@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -27,24 +26,11 @@ class QueueTasks {
   // in-order queue only a sample's event is kept, because the event's report has the times, too, and the sample's own
   // report may wait on its server for another message. For other tasks the place in the queue says enough.
   void add(const CommandQueue& queue, std::uint64_t sequence, Event* event, schedule::Ticket ticket, bool is_sample);
-  // Calls f(Ended) for the tasks that have ended and have none before them on their member. Moves their events to
+  // Moves the tasks that have ended and have none before them on their member to `ended`, and their events to
   // `released`, because releasing the last reference to one sends a message.
-  template <class F>
-  void take_ended(std::vector<Ref<Event>>& released, F&& f) {
-    for (std::size_t looks = std::min(members_.size(), kLooksMax); looks > 0; --looks) {
-      next_ = next_ + 1 < members_.size() ? next_ + 1 : 0;
-      Member& member = members_[next_];
-      while (!member.tasks.empty() && member.tasks.front().has_ended(*member.queue)) f(take_front(member, released));
-    }
-  }
+  void take_ended(std::vector<Ended>& ended, std::vector<Ref<Event>>& released);
   // The same for all tasks, ended or not, because nobody will ask again.
-  template <class F>
-  void take_all(std::vector<Ref<Event>>& released, F&& f) {
-    for (Member& member : members_) {
-      while (!member.tasks.empty()) f(take_front(member, released));
-    }
-    members_.clear();
-  }
+  void take_all(std::vector<Ended>& ended, std::vector<Ref<Event>>& released);
   bool is_full() const { return count_ >= kTasksMax; }
 
   // In an in-order queue: the task that the next one runs after.
