@@ -6,6 +6,7 @@
 #include <future>
 #include <thread>
 
+#include "icd/command_buffers.h"
 #include "icd/fixture.h"
 #include "icd/statistics.h"
 
@@ -97,6 +98,30 @@ TEST_F(PeerTest, NobodyElseWaitsWhileServersAreLinkedForAnEvent) {
   EXPECT_EQ(linking.get(), CL_SUCCESS);
   check(clSetUserEventStatus(gate, CL_COMPLETE));
   EXPECT_EQ(clWaitForEvents(1, waiting.pointer()), CL_SUCCESS);
+}
+
+// The same for those who ask about the command buffer that needs the link.
+TEST_F(PeerTest, NobodyElseWaitsWhileServersAreLinkedForACommandBuffer) {
+  const Owned<cl_mem> from = make_buffer(context_, std::vector<int>(64, 5)),
+                      to = make_buffer(context_, std::vector<int>(64, 0));
+  check(set_arg(add_, 0, from));
+  check(set_arg(add_, 1, 1));
+  check(run(queues_[2], add_, 64));
+  check(clFinish(queues_[2]));
+  check(clFinish(queues_[0]));
+  Recorded commands(queues_[0]);
+  commands.copy(from, to, 64 * sizeof(int));
+  commands.finalize();
+  Environment::get().daemon(2).signal(SIGSTOP);
+  auto linking = std::async(std::launch::async, [&] { return commands.replay(); });
+  while (statistics_json().find("\"state\":\"connecting\"") == std::string::npos) std::this_thread::sleep_for(1ms);
+  auto state = std::async(std::launch::async, [&] { return commands.state(); });
+  EXPECT_EQ(state.wait_for(5s), std::future_status::ready);
+  EXPECT_EQ(linking.wait_for(0s), std::future_status::timeout);
+  Environment::get().daemon(2).signal(SIGCONT);
+  EXPECT_EQ(linking.get(), CL_SUCCESS);
+  EXPECT_EQ(state.get(), cl_uint{CL_COMMAND_BUFFER_STATE_EXECUTABLE_KHR});
+  EXPECT_EQ(read<int>(queues_[0], to, 64), std::vector<int>(64, 6));
 }
 
 TEST_F(PeerTest, DataAndEventsDoNotPassTheClient) {

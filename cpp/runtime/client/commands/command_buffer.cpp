@@ -30,25 +30,23 @@ bool CommandBuffer::is_recording() {
 }
 
 cl_int CommandBuffer::end_recording() {
+  const MutexLock memory_lock(queue_->context().memory_mutex());
   const MutexLock lock(mutex_);
   if (recording_ended_) return CL_INVALID_OPERATION;
   std::vector<RecordedCommand> commands;
   for (const Record& record : records_) {
     commands.push_back({record.code, recording_.bytes().subspan(record.offset, record.size)});
   }
-  {
-    Session& session = queue_->session();
-    const MutexLock memory_lock(queue_->context().memory_mutex());
-    for (const auto& [buffer, reference] : buffers_) buffer->create_on(session);
-    for (const auto& [kernel, reference] : kernels_) {
-      const MutexLock kernel_lock(kernel->mutex());
-      kernel->program().create_on(session);
-      kernel->create_on(session);
-      kernel->send_svm_pointers(session);
-    }
-    for (const auto& [sampler, reference] : samplers_) sampler->create_on(session);
-    session.send(CreateCommandBuffer{id_, queue_->device().index(), std::span<const RecordedCommand>(commands)});
+  Session& session = queue_->session();
+  for (const auto& [buffer, reference] : buffers_) buffer->create_on(session);
+  for (const auto& [kernel, reference] : kernels_) {
+    const MutexLock kernel_lock(kernel->mutex());
+    kernel->program().create_on(session);
+    kernel->create_on(session);
+    kernel->send_svm_pointers(session);
   }
+  for (const auto& [sampler, reference] : samplers_) sampler->create_on(session);
+  session.send(CreateCommandBuffer{id_, queue_->device().index(), std::span<const RecordedCommand>(commands)});
   recording_ended_ = true;
   recording_ = ByteBuffer();
   records_ = {};
@@ -58,34 +56,35 @@ cl_int CommandBuffer::end_recording() {
 struct CommandBuffer::ReplayPlan : Plan {
   static constexpr cl_command_type type = CL_COMMAND_COMMAND_BUFFER_KHR;
 
-  ObjectId id;
+  CommandBuffer& buffer;
   const std::map<MemoryObject*, Access>& accesses;
-  Replay& replay;  // receives the replay that has been sent
 
+  // The memory mutex keeps other replays out from here until sent().
+  cl_int prepare(PendingCommand&) const REQUIRES(kMemoryMutex) {
+    const MutexLock lock(buffer.mutex_);
+    return !buffer.simultaneous_ && buffer.may_be_pending() ? CL_INVALID_OPERATION : CL_SUCCESS;
+  }
   void uses(auto& uses) const REQUIRES(kMemoryMutex) {
     for (const auto& [root, access] : accesses) {
       for (const ByteRange& range : access.reads.ranges()) uses.reads(*root, range);
       for (const ByteRange& range : access.writes.ranges()) uses.writes(*root, range);
     }
   }
-  EnqueueCommandBuffer message() const { return {0, 0, id, {}}; }
+  EnqueueCommandBuffer message() const { return {0, 0, buffer.id_, {}}; }
   void sent(PendingCommand& command) const REQUIRES(kMemoryMutex) {
-    replay = {Ref<CommandQueue>(&command.queue()), command.sequence(), Ref<Event>(command.event())};
+    const MutexLock lock(buffer.mutex_);
+    buffer.remember({Ref<CommandQueue>(&command.queue()), command.sequence(), Ref<Event>(command.event())});
   }
   bool is_awaited() const { return true; }
 };
 
 cl_int CommandBuffer::enqueue(CommandQueue& queue, WaitList wait, Event** event) {
   if (!simultaneous_ && is_pending()) return CL_INVALID_OPERATION;
-  {
-    const MutexLock lock(mutex_);
-    if (!recording_ended_) return CL_INVALID_OPERATION;
-    if (!simultaneous_ && may_be_pending()) return CL_INVALID_OPERATION;  // another thread was faster
-    Replay replay;
-    const cl_int error = submit(queue, ReplayPlan{{}, id_, accesses_, replay}, wait, event);
-    if (error != CL_SUCCESS) return error;
-    remember(std::move(replay));
-  }
+  MutexLock lock(mutex_);
+  if (!recording_ended_) return CL_INVALID_OPERATION;
+  const ReplayPlan plan{{}, *this, accesses_};  // which change no more
+  lock.unlock();
+  if (const cl_int error = submit(queue, plan, wait, event); error != CL_SUCCESS) return error;
   queue.session().submit();  // may block
   return CL_SUCCESS;
 }

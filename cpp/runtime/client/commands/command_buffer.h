@@ -101,7 +101,7 @@ class CommandBuffer final
   const std::vector<cl_command_buffer_properties_khr> properties_;
   const ObjectId id_ = next_id();
 
-  Mutex mutex_;  // taken before the context's memory_mutex
+  Mutex mutex_;  // taken after the context's memory mutex, and before a kernel's
   bool recording_ended_ GUARDED_BY(mutex_) = false;
   ByteBuffer recording_ GUARDED_BY(mutex_);
   std::vector<Record> records_ GUARDED_BY(mutex_);

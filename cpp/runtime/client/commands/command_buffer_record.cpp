@@ -75,8 +75,8 @@ cl_int CommandBuffer::record(const NamedUses& uses, Message message, SyncPoints 
 
 template <class Plan>
 cl_int CommandBuffer::record(const Plan& plan, SyncPoints wait, cl_sync_point_khr* sync_point) {
-  const MutexLock lock(mutex_);
   const MutexLock memory_lock(queue_->context().memory_mutex());
+  const MutexLock lock(mutex_);
   NamedUses uses;
   plan.uses(uses);
   return record(uses, plan.message(), wait, sync_point);
@@ -84,9 +84,9 @@ cl_int CommandBuffer::record(const Plan& plan, SyncPoints wait, cl_sync_point_kh
 
 cl_int CommandBuffer::record_kernel(Kernel& kernel, const NDRange& range, SyncPoints wait,
                                     cl_sync_point_khr* sync_point) {
+  const MutexLock memory_lock(queue_->context().memory_mutex());
   const MutexLock lock(mutex_);
   const KernelPlan plan{{}, CL_COMMAND_NDRANGE_KERNEL, kernel, range};
-  const MutexLock memory_lock(queue_->context().memory_mutex());
   const MutexLock kernel_lock(plan.kernel.mutex());
   const auto& arguments = plan.kernel.arguments();
   std::vector<KernelArgument> all;
