@@ -11,7 +11,7 @@ namespace remotecl {
 namespace {
 
 Mutex g_live_mutex;
-std::unordered_set<MemoryObject*>& live_set() {
+std::unordered_set<MemoryObject*>& live_set() REQUIRES(g_live_mutex) {
   static auto& set = *new std::unordered_set<MemoryObject*>;
   return set;
 }
