@@ -10,11 +10,11 @@
 #include "server/execution/recorded_command.h"
 #include "server/execution/recorded_order.h"
 #include "server/quota/held_memory.h"
+#include "server/util/session_lock.h"
 
 namespace remotecl::server {
 
 // Commands that a client has recorded for one device. Owned by the session's table and by waiting replays.
-// Needs the session's lock.
 class CommandBuffer final : public RefCounted {
  public:
   CommandBuffer(Device& device, std::vector<RecordedStep> steps, RecordedOrder order, bool prints, cl_int error,
@@ -22,7 +22,7 @@ class CommandBuffer final : public RefCounted {
 
   std::size_t size() const { return steps_.size(); }
   // Passes all commands to the driver. If it refuses one of them, those before it have ended on return.
-  cl_int replay(Issue& issue);
+  cl_int replay(Issue& issue) REQUIRES(session_lock);
   bool prints() const { return prints_; }
   // The memory objects that its kernels have as arguments; each may be named several times, and some are null.
   template <class F>
@@ -34,7 +34,7 @@ class CommandBuffer final : public RefCounted {
     }
   }
   // Returns true if a replay has not ended yet.
-  bool is_pending();
+  bool is_pending() REQUIRES(session_lock);
 
   // A replay that has not been passed to the driver yet. Any thread may destroy it.
   class Held {
@@ -53,11 +53,12 @@ class CommandBuffer final : public RefCounted {
   };
 
  private:
-  cl_int enqueue(std::uint32_t place, cl_command_queue queue, const EventArguments& events) const;
-  cl_int replay_in_order(Issue& issue) const;
-  cl_int replay_by_events(Issue& issue) const;
-  void remember(const Queue& queue, Native<cl_event> end);
-  void forget_ended();
+  cl_int enqueue(std::uint32_t place, cl_command_queue queue, const EventArguments& events) const
+      REQUIRES(session_lock);
+  cl_int replay_in_order(Issue& issue) const REQUIRES(session_lock);
+  cl_int replay_by_events(Issue& issue) const REQUIRES(session_lock);
+  void remember(const Queue& queue, Native<cl_event> end) REQUIRES(session_lock);
+  void forget_ended() REQUIRES(session_lock);
 
   Device& device_;
   const std::vector<RecordedStep> steps_;
@@ -72,8 +73,8 @@ class CommandBuffer final : public RefCounted {
     ObjectId queue;
     Native<cl_event> end;
   };
-  std::vector<Replay> replays_;
-  std::size_t sweep_at_ = 16;  // the number of replays at which ended ones are removed
+  std::vector<Replay> replays_ GUARDED_BY(session_lock);
+  std::size_t sweep_at_ GUARDED_BY(session_lock) = 16;  // the number of replays at which ended ones are removed
   std::atomic<std::size_t> held_{0};
 };
 

@@ -9,13 +9,14 @@
 #include "runtime/transport/transport_kind.h"
 #include "server/completion/native.h"
 #include "server/execution/event_sink.h"
+#include "server/util/session_lock.h"
 
 namespace remotecl::server {
 
 class Device;
 
-// One event of a session. Owned by the session's event table and by all that still waits for it. Constant
-// members may be read by any thread; the others need the session's lock.
+// One event of a session. Owned by the session's event table and by all that still waits for it. Once its native
+// command is known to other threads, they may read the members that the lock does not guard: these stay as they are.
 class Event final : public RefCounted {
  public:
   enum class State {
@@ -32,20 +33,21 @@ class Event final : public RefCounted {
   Device* const device;  // null for an expected event
   const bool profiled;
 
-  State state = State::kHeld;
-  bool observed = false;  // the client gets EventDone
-  bool reported = false;  // EventDone has been sent, or its sending is arranged
+  State state GUARDED_BY(session_lock) = State::kHeld;
+  bool observed GUARDED_BY(session_lock) = false;  // the client gets EventDone
+  bool reported GUARDED_BY(session_lock) = false;  // EventDone has been sent, or its sending is arranged
   // EventDone may wait for other messages, because nobody is known to wait for it. Any thread.
   std::atomic<bool> unhurried{false};
   // Set if the driver's callback will send EventDone with the times of `native`. The first thread that
   // notices the end sends it, so that the client never sees a dependent's end before this one.
-  bool callback_reports = false;
-  std::atomic<bool> report_taken{false};  // a thread has taken over sending EventDone; any thread
-  bool tracked = false;                   // its end is an event of the graph
-  std::int32_t status = 0;
-  PeerId expected_of = 0;                // kExpected: the server that will signal it; 0: the client
-  bool released = false;                 // kExpected: the client no longer refers to it
-  std::vector<Ref<EventSink>> forwards;  // kHeld, kExpected: the sinks that get its end
+  bool callback_reports GUARDED_BY(session_lock) = false;
+  std::atomic<bool> report_taken{false};          // a thread has taken over sending EventDone; any thread
+  bool tracked GUARDED_BY(session_lock) = false;  // its end is an event of the graph
+  std::int32_t status GUARDED_BY(session_lock) = 0;
+  // kExpected: the server that will signal it; 0: the client.
+  PeerId expected_of GUARDED_BY(session_lock) = 0;
+  bool released GUARDED_BY(session_lock) = false;                 // kExpected: the client no longer refers to it
+  std::vector<Ref<EventSink>> forwards GUARDED_BY(session_lock);  // kHeld, kExpected: the sinks that get its end
   // For a command whose times the client wants; `number` 0: not traced. Constant once the command has been
   // issued.
   struct Trace {
@@ -54,11 +56,11 @@ class Event final : public RefCounted {
     std::uint64_t submitted_ns = 0;
     TransportKind transport = TransportKind::kNone;  // of a transfer: set before it ends
   } trace;
-  EventId issued = 0;       // kHeld: the graph's event that ends when the state changes
-  Native<cl_event> native;  // kept after the end
-  Native<cl_event> first;   // the event of the first of several native commands, else null
+  EventId issued GUARDED_BY(session_lock) = 0;  // kHeld: the graph's event that ends when the state changes
+  Native<cl_event> native;                      // kept after the end
+  Native<cl_event> first;                       // the event of the first of several native commands, else null
   // Returns true while its command is being submitted.
-  bool is_new() const { return state == State::kHeld && issued == 0; }
+  bool is_new() const REQUIRES(session_lock) { return state == State::kHeld && issued == 0; }
   cl_event start() const { return first ? first.get() : native.get(); }
 };
 

@@ -42,7 +42,7 @@ void EventTable::expect(EventId id, PeerId peer) {
 
 std::vector<EventId> EventTable::expected_of(PeerId peer) const {
   std::vector<EventId> expected;
-  events_.for_each([&](const Event& event) {
+  events_.for_each([&](const Event& event) REQUIRES(session_lock) {
     if (event.state == Event::State::kExpected && event.expected_of == peer) expected.push_back(event.id);
   });
   return expected;
@@ -139,7 +139,7 @@ void EventTable::observe(EventId id) {
 
 bool EventTable::report_failures(ObjectId queue) {
   bool has_failed = false;
-  events_.for_each([&](Event& event) {
+  events_.for_each([&](Event& event) REQUIRES(session_lock) {
     if (event.queue != queue || event.state != Event::State::kNative) return;
     const cl_int status = execution_status(event.native.get());
     if (status >= 0) return;
@@ -195,7 +195,7 @@ void EventTable::report(Event& event, bool is_asked) {
 
 void EventTable::notify_end(Event& event) {
   auto ended = [this, strand = Ref<Strand>(&strand_), event = Ref<Event>(&event)](cl_int status) {
-    strand->later([this, event, status] { end(*event, status); });
+    strand->later([this, event, status]() REQUIRES(session_lock) { end(*event, status); });
   };
   strand_.completions().notify(event.native.get(), std::move(ended), event.id);
 }

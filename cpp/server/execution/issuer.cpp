@@ -26,7 +26,7 @@ void Issuer::collect_tail(Queue& queue) {
 }
 
 void Issuer::collect_held(Queue& queue) {
-  std::erase_if(queue.held, [this](EventId id) { return !events_.graph().pending(id); });
+  std::erase_if(queue.held, [this](EventId id) REQUIRES(session_lock) { return !events_.graph().pending(id); });
   graph_waits_.insert(graph_waits_.end(), queue.held.begin(), queue.held.end());
 }
 
@@ -101,7 +101,7 @@ EventId Issuer::make_hold(Queue& queue, Event* event, bool blocks_later) {
   if (!queue.in_order()) {
     // Ended ones are removed when the list has doubled, so that the cost per command stays constant.
     if (queue.held.size() >= queue.sweep_at) {
-      std::erase_if(queue.held, [this](EventId id) { return !events_.graph().pending(id); });
+      std::erase_if(queue.held, [this](EventId id) REQUIRES(session_lock) { return !events_.graph().pending(id); });
       queue.sweep_at = std::max<std::size_t>(64, 2 * queue.held.size());
     }
     queue.held.push_back(hold);

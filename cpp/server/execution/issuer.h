@@ -14,11 +14,12 @@
 #include "server/execution/turn_gates.h"
 #include "server/quota/held_memory.h"
 #include "server/quota/session_counters.h"
+#include "server/util/session_lock.h"
 
 namespace remotecl::server {
 
 // Decides when a command may go to the native driver: at once if native events and queue order suffice, else
-// when the graph releases it. Owned by a session; needs its lock.
+// when the graph releases it. Owned by a session.
 //
 // A command is a copyable type with
 //   cl_int issue(Issue&)   passes it to the driver; on failure nothing was enqueued
@@ -38,75 +39,75 @@ class Issuer {
   Issuer& operator=(const Issuer&) = delete;
 
   // See EventTable::begin.
-  Event* begin_event(EventId id, Queue& queue, bool reports_unasked, bool unhurried = false) {
+  Event* begin_event(EventId id, Queue& queue, bool reports_unasked, bool unhurried = false) REQUIRES(session_lock) {
     counters_->count_command();
     return events_.begin(id, queue, reports_unasked, unhurried);
   }
 
   template <class Command>
   void submit(Queue& queue, Event* event, const Array<EventId>& wait_list, Command&& command,
-              bool waits_for_all = false, bool blocks_later = false, EventId internal = 0);
+              bool waits_for_all = false, bool blocks_later = false, EventId internal = 0) REQUIRES(session_lock);
 
   // The command cannot be executed; see EventTable::fail.
-  void fail(Queue& queue, Event* event, std::int32_t status, TransferId transfer = 0);
+  void fail(Queue& queue, Event* event, std::int32_t status, TransferId transfer = 0) REQUIRES(session_lock);
   // The command has ended without a native command.
-  void finish(Event& event) { events_.finish(event); }
+  void finish(Event& event) REQUIRES(session_lock) { events_.finish(event); }
   // A native command has the event `native`; `event` may be null.
-  void accepted(Queue& queue, Event* event, Native<cl_event> native);
+  void accepted(Queue& queue, Event* event, Native<cl_event> native) REQUIRES(session_lock);
   // Makes an event of the graph for submit() that the client does not know; finish_hold() ends it.
-  EventId begin_internal() { return events_.begin_internal(); }
-  void finish_hold(EventId hold);
+  EventId begin_internal() REQUIRES(session_lock) { return events_.begin_internal(); }
+  void finish_hold(EventId hold) REQUIRES(session_lock);
 
   // Flushes every native queue that got commands since the last call.
-  void flush_queues();
-  void touch(Queue& queue) {
+  void flush_queues() REQUIRES(session_lock);
+  void touch(Queue& queue) REQUIRES(session_lock) {
     if (!queue.touched) add_touched(queue);
   }
   // Returns true if the session must wait before it submits more: its work for all devices is too far ahead, or
   // too much waits for its turn on one.
-  bool is_full() const { return is_crowded() || is_far_ahead_; }
+  bool is_full() const REQUIRES(session_lock) { return is_crowded() || is_far_ahead_; }
   // Returns true once if the session must wait for its DriverBacklog.
-  bool take_far_ahead() { return std::exchange(is_far_ahead_, false); }
+  bool take_far_ahead() REQUIRES(session_lock) { return std::exchange(is_far_ahead_, false); }
   // Returns true if the session must wait for a closed gate.
-  bool is_crowded() const { return !gates_.all_open() && holds_.size() >= kHeldMax; }
-  TurnGates& gates() { return gates_; }
+  bool is_crowded() const REQUIRES(session_lock) { return !gates_.all_open() && holds_.size() >= kHeldMax; }
+  TurnGates& gates() REQUIRES(session_lock) { return gates_; }
 
   // The approximate size of events and waiting commands in tables.
-  std::uint64_t table_size() const;
+  std::uint64_t table_size() const REQUIRES(session_lock);
   // A command cannot be held. Returns its error.
-  cl_int refused(const HeldTooMuch& refusal);
+  cl_int refused(const HeldTooMuch& refusal) REQUIRES(session_lock);
 
   // The session ends: commands that wait will not run.
-  void drop_all();
+  void drop_all() REQUIRES(session_lock);
 
  private:
   static constexpr std::uint64_t kHeldSize = 512;  // of a waiting command, estimated
   // The most commands that wait while a gate is closed; enough for programs that now and then wait or send a query.
   static constexpr std::size_t kHeldMax = 256;
 
-  void clear_collected() {
+  void clear_collected() REQUIRES(session_lock) {
     native_waits_.clear();
     graph_waits_.clear();
     dependency_failed_ = false;
     waits_for_itself_ = false;
   }
-  void collect(Queue& queue, const Array<EventId>& wait_list, std::vector<Ref<Event>>* kept);
-  void collect_order(Queue& queue, bool waits_for_all) {
+  void collect(Queue& queue, const Array<EventId>& wait_list, std::vector<Ref<Event>>* kept) REQUIRES(session_lock);
+  void collect_order(Queue& queue, bool waits_for_all) REQUIRES(session_lock) {
     if (queue.tail != 0) collect_tail(queue);
     if (waits_for_all && !queue.held.empty()) collect_held(queue);
   }
-  void collect_tail(Queue& queue);
-  void collect_held(Queue& queue);
-  void depend(Queue& queue, Event& event);
-  EventId make_hold(Queue& queue, Event* event, bool blocks_later);
+  void collect_tail(Queue& queue) REQUIRES(session_lock);
+  void collect_held(Queue& queue) REQUIRES(session_lock);
+  void depend(Queue& queue, Event& event) REQUIRES(session_lock);
+  EventId make_hold(Queue& queue, Event* event, bool blocks_later) REQUIRES(session_lock);
   // Makes later commands of the queue wait for what the failed one waits for, because a transfer may still be
   // running.
-  void keep_order(Queue& queue);
-  void count_backlog(Queue& queue);
-  void add_touched(Queue& queue);
+  void keep_order(Queue& queue) REQUIRES(session_lock);
+  void count_backlog(Queue& queue) REQUIRES(session_lock);
+  void add_touched(Queue& queue) REQUIRES(session_lock);
 
   // The closed gate of the queue's turn; 0: none. A queue that the driver refused has no turn.
-  EventId gate_of(const Queue& queue) {
+  EventId gate_of(const Queue& queue) REQUIRES(session_lock) {
     return gates_.all_open() || queue.native() == nullptr ? 0 : gates_.event_of(queue.turn());
   }
   // Whether a command waits for its session's turn on the device. Bulk data takes turns by itself, and answers give
@@ -117,7 +118,7 @@ class Issuer {
   };
 
   template <class Command>
-  void run(Queue& queue, Event* event, EventId hold, Command& command);
+  void run(Queue& queue, Event* event, EventId hold, Command& command) REQUIRES(session_lock);
   template <class Command>
   static double cost_of(const Command& command) {
     if constexpr (requires { command.cost(); }) {
@@ -143,7 +144,8 @@ class Issuer {
     }
   }
   template <class Command>
-  void hold(Queue& queue, Event* event, const Array<EventId>& wait_list, Command command, bool blocks_later);
+  void hold(Queue& queue, Event* event, const Array<EventId>& wait_list, Command command, bool blocks_later)
+      REQUIRES(session_lock);
   // A command that was held, and what it needs then.
   template <class Command>
   struct Held {
@@ -155,9 +157,9 @@ class Issuer {
     HeldMemory memory;
   };
   template <class Command>
-  void run_held(const std::shared_ptr<Held<Command>>& held);
+  void run_held(const std::shared_ptr<Held<Command>>& held) REQUIRES(session_lock);
   template <class Command>
-  void fail_command(Queue& queue, Event* event, Command& command, cl_int error) {
+  void fail_command(Queue& queue, Event* event, Command& command, cl_int error) REQUIRES(session_lock) {
     if constexpr (requires { command.failed(error); }) command.failed(error);
     fail(queue, event, error, transfer_of(command));
   }
@@ -165,16 +167,17 @@ class Issuer {
   EventTable& events_;
   QueueWatch& queue_watch_;
   const Ref<SessionCounters> counters_;
-  std::unordered_map<EventId, Ref<QueueProgress>> holds_;  // by the hold of a command: the progress of its queue
-  std::vector<Ref<Queue>> touched_;
-  TurnGates gates_;
-  bool is_far_ahead_ = false;
-  bool has_refused_ = false;
+  // By the hold of a command: the progress of its queue.
+  std::unordered_map<EventId, Ref<QueueProgress>> holds_ GUARDED_BY(session_lock);
+  std::vector<Ref<Queue>> touched_ GUARDED_BY(session_lock);
+  TurnGates gates_ GUARDED_BY(session_lock);
+  bool is_far_ahead_ GUARDED_BY(session_lock) = false;
+  bool has_refused_ GUARDED_BY(session_lock) = false;
   // The wait list of the command being submitted.
-  std::vector<cl_event> native_waits_;
-  std::vector<EventId> graph_waits_;
-  bool dependency_failed_ = false;
-  bool waits_for_itself_ = false;
+  std::vector<cl_event> native_waits_ GUARDED_BY(session_lock);
+  std::vector<EventId> graph_waits_ GUARDED_BY(session_lock);
+  bool dependency_failed_ GUARDED_BY(session_lock) = false;
+  bool waits_for_itself_ GUARDED_BY(session_lock) = false;
 };
 
 template <class Command>
@@ -218,7 +221,7 @@ void Issuer::hold(Queue& queue, Event* event, const Array<EventId>& wait_list, C
   clear_collected();
   collect(queue, wait_list, &held->waits);
   held->hold = make_hold(queue, event, blocks_later);
-  EventGraph::Action action = [this, held](std::int32_t) { run_held(held); };
+  EventGraph::Action action = [this, held](std::int32_t) REQUIRES(session_lock) { run_held(held); };
   events_.graph().defer(dependencies, std::move(action));
 }
 
@@ -226,7 +229,7 @@ template <class Command>
 void Issuer::run_held(const std::shared_ptr<Held<Command>>& held) {
   if constexpr (kTakesTurns<Command>) {
     if (const EventId gate = gate_of(*held->queue); gate != 0) {
-      events_.graph().defer({&gate, 1}, [this, held](std::int32_t) { run_held(held); });
+      events_.graph().defer({&gate, 1}, [this, held](std::int32_t) REQUIRES(session_lock) { run_held(held); });
       return;
     }
   }

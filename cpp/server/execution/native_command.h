@@ -133,7 +133,7 @@ struct LiveCommand : Command {
   static constexpr bool kLong = false;
   static constexpr bool kRunsKernels = true;  // drivers fill and copy with kernels of their own
 
-  cl_int issue(Issue& issue) {
+  cl_int issue(Issue& issue) REQUIRES(session_lock) {
     const cl_int error = this->resolve(issue.queue.device());
     return error != CL_SUCCESS ? error : this->enqueue(issue.queue.native(), issue.arguments());
   }

@@ -38,7 +38,7 @@ cl_int QueueWatch::report_finished(Queue& queue, Token token) {
                      is_custom = queue.device().traits().is_custom, held = hold_answer(counters_)](cl_int status) {
     if (status >= 0 && !is_custom) return outbox_.send(Finished{token});
     // Reports failed commands even if the client has not asked for their events.
-    strand->later([this, id, token, status, held] {
+    strand->later([this, id, token, status, held]() REQUIRES(session_lock) {
       if (!events_.report_failures(id) && status < 0) outbox_.add(CommandFailed{id, 0, status});
       outbox_.send(Finished{token});
     });

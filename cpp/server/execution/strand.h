@@ -6,6 +6,7 @@
 
 #include "runtime/base/ref_counted.h"
 #include "server/completion/completion_notifier.h"
+#include "server/util/session_lock.h"
 
 namespace remotecl::server {
 
@@ -22,7 +23,7 @@ class Strand : public virtual RefCounted {
   // Runs `job`, and what follows from it, under the lock. Returns false, without running it, if the session
   // is closed.
   template <class Job>
-  bool with_lock(Job&& job) {
+  bool with_lock(Job&& job) EXCLUDES(session_lock) {
     return run_locked(std::ref(job));
   }
   // The same on a thread that may enqueue native commands. A driver's callback may call this.
@@ -33,7 +34,7 @@ class Strand : public virtual RefCounted {
   virtual void close(const std::string& text) = 0;
 
  private:
-  virtual bool run_locked(const std::function<void()>& job) = 0;
+  virtual bool run_locked(const std::function<void()>& job) EXCLUDES(session_lock) = 0;
 
   const std::uint64_t id_;
   const CompletionNotifier completions_;

@@ -5,7 +5,7 @@
 
 namespace remotecl::server {
 
-// The commands of a session that are traced because the client wants their times. Needs the session's lock.
+// The commands of a session that are traced because the client wants their times. Not synchronised.
 class TraceRequest {
  public:
   // Traces the next command, even if it has no event.

@@ -18,7 +18,7 @@ void TurnGates::close(DeviceTurn& turn) {
   closed_.push_back({Ref<DeviceTurn>(&turn), event});
   // A thread of another session reports the turn, so the rest is left to a thread of this one.
   const auto granted = [this, strand = Ref<Strand>(&strand_), turn = Ref<DeviceTurn>(&turn), event] {
-    strand->post([this, turn, event] {
+    strand->post([this, turn, event]() REQUIRES(session_lock) {
       const auto gate = find(*turn);
       const bool is_still_closed = gate != closed_.end() && gate->event == event;
       if (is_still_closed) open(*turn);

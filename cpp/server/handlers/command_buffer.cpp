@@ -21,7 +21,7 @@ struct ReplayCommand {
   std::uint64_t commands_given() const { return commands->size(); }
   double cost() const { return static_cast<double>(commands->size()); }
   void keep() { held = std::make_shared<CommandBuffer::Held>(commands); }
-  cl_int issue(Issue& issue) {
+  cl_int issue(Issue& issue) REQUIRES(session_lock) {
     const cl_int error = commands->replay(issue);
     if (held) held->end();
     return error;
@@ -41,7 +41,7 @@ std::vector<std::uint32_t> places_of(const Array<EventId>& wait_list, std::size_
 }
 
 cl_int record(Session& session, const EnqueueKernel& message, Device& device, RecordedKernel& recorded)
-    REQUIRES(session.mutex()) {
+    REQUIRES(session_lock) {
   const Kernel* kernel = session.objects().kernels.find(message.kernel);
   if (kernel == nullptr) return CL_INVALID_KERNEL;
   cl_int error = kernel->make(device, recorded.kernel);
@@ -60,14 +60,14 @@ cl_int record(Session& session, const EnqueueKernel& message, Device& device, Re
 cl_int record(Session&, const EnqueueMarker&, Device&, RecordedPoint&) { return CL_SUCCESS; }
 
 template <class Message, class Command>
-cl_int record(Session& session, const Message& message, Device& device, Command& command) REQUIRES(session.mutex()) {
+cl_int record(Session& session, const Message& message, Device& device, Command& command) REQUIRES(session_lock) {
   const cl_int error = describe(session.objects(), message, device, command);
   return error != CL_SUCCESS ? error : command.resolve(device);
 }
 
 template <class Message, class Command>
 cl_int record(Session& session, const RecordedCommand& command, Device& device, std::vector<RecordedStep>& steps,
-              RecordedOrder& order) REQUIRES(session.mutex()) {
+              RecordedOrder& order) REQUIRES(session_lock) {
   Message message{};
   Decoder decoder(command.message);
   if (!decoder.read(message) || !decoder.at_end()) {
@@ -91,8 +91,7 @@ void handle(Session& session, const CreateCommandBuffer& message) {
   HeldMemory held(session.counters(), HeldMemory::For::kCommand);
   bool fits = held.try_resize(message.commands.size() * kRecordedSize);
   cl_int first_error = fits ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
-  const auto record_one = [&](const RecordedCommand& command) -> cl_int {
-    session.mutex().assume_held();
+  const auto record_one = [&](const RecordedCommand& command) REQUIRES(session_lock) -> cl_int {
     switch (command.code) {
       case Code::kEnqueueKernel:
         return record<EnqueueKernel, RecordedKernel>(session, command, on, steps, order);
@@ -115,6 +114,7 @@ void handle(Session& session, const CreateCommandBuffer& message) {
     }
   };
   message.commands.for_each([&](const RecordedCommand& command) {
+    session_lock.assume_held();
     if (!fits) return;
     cl_int error = CL_SUCCESS;
     try {

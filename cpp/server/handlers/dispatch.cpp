@@ -24,14 +24,12 @@ template <class Message>
 }
 
 template <class Message>
-void kInline(Session& session, Bytes payload) {
-  session.mutex().assume_held();
+void kInline(Session& session, Bytes payload) REQUIRES(session_lock) {
   handle(session, decode<Message>(payload));
 }
 
 template <class Message>
-void kWorker(Session& session, Bytes payload) {
-  session.mutex().assume_held();
+void kWorker(Session& session, Bytes payload) REQUIRES(session_lock) {
   ProgramWork named = work_of(session, decode<Message>(payload));
   auto copy = std::make_shared<HeldPayload>(session.counters(), payload);
   session.builds().worker().post([&session, named = std::move(named), copy] {

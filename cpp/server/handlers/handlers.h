@@ -18,16 +18,16 @@ struct ProgramWork {
 };
 
 template <class Message>
-ProgramWork work_of(Session& session, const Message& message) REQUIRES(session.mutex()) {
+ProgramWork work_of(Session& session, const Message& message) REQUIRES(session_lock) {
   return {session.objects().program(message.program), {}};
 }
-ProgramWork work_of(Session& session, const CompileProgram& message) REQUIRES(session.mutex());
-ProgramWork work_of(Session& session, const LinkProgram& message) REQUIRES(session.mutex());
+ProgramWork work_of(Session& session, const CompileProgram& message) REQUIRES(session_lock);
+ProgramWork work_of(Session& session, const LinkProgram& message) REQUIRES(session_lock);
 
 // Throws ProtocolError if no peer can have this number.
 void check_peer(PeerId peer);
 
-#define REMOTECL_HANDLER_kInline(name) void handle(Session& session, const name& message) REQUIRES(session.mutex());
+#define REMOTECL_HANDLER_kInline(name) void handle(Session& session, const name& message) REQUIRES(session_lock);
 #define REMOTECL_HANDLER_kWorker(name) void work(Session& session, const name& message, const ProgramWork& work);
 #define REMOTECL_COMMAND(name, number, place) REMOTECL_HANDLER_##place(name)
 #define REMOTECL_REPORT(name, number)

@@ -21,7 +21,7 @@ struct KernelCommand {
     arguments->svm = kernel->svm();
   }
 
-  cl_int issue(Issue& issue) {
+  cl_int issue(Issue& issue) REQUIRES(session_lock) {
     if (arguments != nullptr) {
       native->stale = true;
       cl_int error = arguments->apply(native->native, issue.queue.device());
@@ -39,7 +39,7 @@ struct RefusedCommand {
 
   cl_int error;
 
-  cl_int issue(Issue&) { return error; }
+  cl_int issue(Issue&) REQUIRES(session_lock) { return error; }
 };
 
 }  // namespace

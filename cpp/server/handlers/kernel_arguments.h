@@ -10,10 +10,10 @@ namespace remotecl::server {
 // Stores the changed arguments and updates the native kernel. What fails here is set again with the next
 // command.
 cl_int set_arguments(Session& session, DeviceKernel& kernel, Device& device, const Sequence<KernelArgument>& changed)
-    REQUIRES(session.mutex());
+    REQUIRES(session_lock);
 // Sets everything that the native kernel needs for a launch, and checks the launch.
 inline cl_int prepare(Session& session, const EnqueueKernel& message, const Kernel& kernel, DeviceKernel& native,
-                      Device& device) REQUIRES(session.mutex()) {
+                      Device& device) REQUIRES(session_lock) {
   cl_int error = set_arguments(session, native, device, message.arguments);
   if (error == CL_SUCCESS) error = native.use_svm(kernel.svm(), device);
   if (error == CL_SUCCESS && !native.fits(device)) error = CL_OUT_OF_RESOURCES;

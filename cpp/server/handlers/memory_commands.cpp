@@ -97,7 +97,7 @@ cl_int describe(SessionObjects& objects, const EnqueueFillImage& message, Device
 namespace {
 
 template <class Command, class Message>
-void enqueue(Session& session, const Message& message) REQUIRES(session.mutex()) {
+void enqueue(Session& session, const Message& message) REQUIRES(session_lock) {
   Queue& on = session.objects().queue(message.queue);
   Event* event = session.issuer().begin_event(message.event, on, false);
   LiveCommand<Command> command{};

@@ -46,7 +46,7 @@ void check_network_id(const SessionObjects& objects, ObjectId id) {
 
 // A network without memory yet.
 cl_int create(Session& session, const CreateNetwork& message, Device& device, Ref<NetworkArgument>& network,
-              std::string& words) REQUIRES(session.mutex()) {
+              std::string& words) REQUIRES(session_lock) {
   SessionObjects& objects = session.objects();
   const MakeSocketBroker& sockets = session.shared().sockets;
   if (!sockets) {

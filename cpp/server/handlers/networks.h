@@ -14,7 +14,7 @@ NetworkArguments networks_of(const SessionObjects& objects, const CommandBuffer&
 // Submits a command that runs kernels. `prints`: one of them prints.
 template <class Command>
 void submit_kernels(Session& session, Queue& queue, Event* event, const Array<EventId>& wait_list, bool prints,
-                    Command command) REQUIRES(session.mutex()) {
+                    Command command) REQUIRES(session_lock) {
   Issuer& issuer = session.issuer();
   if (prints) {
     issuer.submit(queue, event, wait_list, PrintfCommand<Command>{&session.printf_execution(), std::move(command)});
@@ -26,7 +26,7 @@ void submit_kernels(Session& session, Queue& queue, Event* event, const Array<Ev
 // The same for one whose kernels may have `networks` as arguments.
 template <class Command>
 void submit_kernels(Session& session, Queue& queue, Event* event, const Array<EventId>& wait_list, bool prints,
-                    NetworkArguments networks, Command command) REQUIRES(session.mutex()) {
+                    NetworkArguments networks, Command command) REQUIRES(session_lock) {
   if (networks.empty()) [[likely]]
     return submit_kernels(session, queue, event, wait_list, prints, std::move(command));
   submit_kernels(session, queue, event, wait_list, prints,

@@ -28,7 +28,7 @@ struct SmallSendCommand {
   Outbox::Reservation reservation;
 
   void failed(cl_int error) { peer->refuse(transfer, error); }
-  cl_int issue(Issue& issue) {
+  cl_int issue(Issue& issue) REQUIRES(session_lock) {
     if (const std::byte* const from = direct_access(issue, region)) {
       peer->send(transfer, {from, region.size});
       issue.ended_directly();
@@ -51,7 +51,7 @@ struct SmallSendCommand {
 
 // Writes bytes that came with a message.
 cl_int write_arrived(Issue& issue, const Strand& strand, const Region& region,
-                     const std::shared_ptr<IncomingBytes>& incoming) {
+                     const std::shared_ptr<IncomingBytes>& incoming) REQUIRES(session_lock) {
   const Bytes bytes = incoming->bytes->bytes();
   if (std::byte* const to = direct_access(issue, region)) {
     std::memcpy(to, bytes.data(), bytes.size());
@@ -76,10 +76,10 @@ struct LimitedReceiveCommand {
   Ref<PeerLink> peer;
   bool is_limited;
 
-  void failed(cl_int) {
+  void failed(cl_int) REQUIRES(session_lock) {
     if (incoming->announced != 0) peer->drop(transfer);
   }
-  cl_int issue(Issue& issue) {
+  cl_int issue(Issue& issue) REQUIRES(session_lock) {
     if (incoming->status < 0) return incoming->status;
     const std::uint64_t size = incoming->bytes ? incoming->bytes->bytes().size() : incoming->announced;
     if (size > region.size || (size < region.size && !is_limited)) return CL_INVALID_VALUE;
@@ -99,8 +99,8 @@ struct SmallReceiveCommand {
 
   LimitedReceiveCommand receive;
 
-  void failed(cl_int error) { receive.failed(error); }
-  cl_int issue(Issue& issue) {
+  void failed(cl_int error) REQUIRES(session_lock) { receive.failed(error); }
+  cl_int issue(Issue& issue) REQUIRES(session_lock) {
     issue.goes_on = true;
     return receive.issue(issue);
   }

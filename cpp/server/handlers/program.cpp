@@ -140,7 +140,7 @@ auto refusal(const Objection& objection) {
   };
 }
 
-void start_late(Session& session, const Ref<Program>& program) REQUIRES(session.mutex()) {
+void start_late(Session& session, const Ref<Program>& program) REQUIRES(session_lock) {
   for (auto& make : program->take_late()) session.builds().late().start(program, std::move(make));
 }
 

@@ -13,7 +13,7 @@ struct MarkerCommand {
   bool is_barrier;
   bool waits_for_all;
 
-  cl_int issue(Issue& issue) {
+  cl_int issue(Issue& issue) REQUIRES(session_lock) {
     cl_command_queue native = issue.queue.native();
     cl_uint count = issue.wait_count();
     // An empty list means "all" to the driver. On a queue in order that makes no difference. Out of order, it
@@ -45,8 +45,7 @@ struct FinishCommand {
   Session* session;
   Token token;
 
-  cl_int issue(Issue& issue) {
-    session->mutex().assume_held();
+  cl_int issue(Issue& issue) REQUIRES(session_lock) {
     issue.enqueued = false;
     cl_int error = CL_SUCCESS;
     if (!issue.queue.native_idle() || issue.queue.device().traits().is_custom) {

@@ -21,17 +21,13 @@ struct ReleaseCommand {
   Session* session;
   Kept::iterator kept;
 
-  cl_int issue(Issue& issue) {
-    session->mutex().assume_held();
+  cl_int issue(Issue& issue) REQUIRES(session_lock) {
     issue.enqueued = false;
     Native<cl_event> marker;
     // Without a marker, the memory is kept until the session ends.
     if (issue.queue.mark(marker) != CL_SUCCESS) return CL_SUCCESS;
     session->completions().notify(marker.get(), [session = Ref<Session>(session), kept = kept](cl_int) {
-      session->later([session, kept] {
-        session->mutex().assume_held();
-        session->objects().releasing.erase(kept);
-      });
+      session->later([session, kept]() REQUIRES(session_lock) { session->objects().releasing.erase(kept); });
     });
     session->issuer().touch(issue.queue);
     return CL_SUCCESS;
@@ -81,8 +77,7 @@ void release_svm(Session& session, const Ref<Buffer>& buffer) {
   SessionObjects& objects = session.objects();
   const auto known = objects.svm.find(buffer->svm()->address());
   if (known != objects.svm.end() && known->second == buffer) objects.svm.erase(known);
-  objects.queues.for_each([&](Queue& queue) {
-    session.mutex().assume_held();
+  objects.queues.for_each([&](Queue& queue) REQUIRES(session_lock) {
     if (buffer->svm()->usable_on(queue.device())) keep_svm(session, queue, {buffer});
   });
 }

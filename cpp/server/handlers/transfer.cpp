@@ -24,7 +24,7 @@ class SmallWriteCommand {
     kept_ = std::make_shared<HeldPayload>(session_->counters(), data_);
     data_ = kept_->bytes();
   }
-  cl_int issue(Issue& issue) {
+  cl_int issue(Issue& issue) REQUIRES(session_lock) {
     if (std::byte* const to = direct_access(issue, region_)) {
       std::memcpy(to, data_.data(), data_.size());
       issue.ended_directly();
@@ -44,7 +44,7 @@ class SmallWriteCommand {
 
   // Copies the bytes, because on this queue a marker that frees many staged copies costs more than a callback
   // for each.
-  cl_int issue_with_copy(Issue& issue) {
+  cl_int issue_with_copy(Issue& issue) REQUIRES(session_lock) {
     auto copy = std::make_shared<std::vector<std::byte>>(data_.begin(), data_.end());
     const cl_int error = region_.write(issue.queue.device(), issue.queue.native(), copy->data(), issue.wait_count(),
                                        issue.wait_list(), issue.native.out());
@@ -63,7 +63,7 @@ struct SmallReadCommand {
   TransferId transfer;
   Outbox::Reservation reservation;
 
-  cl_int issue(Issue& issue) {
+  cl_int issue(Issue& issue) REQUIRES(session_lock) {
     if (const std::byte* const from = direct_access(issue, region)) {
       session->outbox().add(ReadData{transfer, {from, region.size}});
       issue.ended_directly();
@@ -163,7 +163,7 @@ cl_int region_of(Ref<Image> image, const EnqueueWriteImage& message, Region& reg
 
 template <class Object, class Message>
 void submit_read(Session& session, Queue& queue, Event* event, Ref<Object> object, const Message& message)
-    REQUIRES(session.mutex()) {
+    REQUIRES(session_lock) {
   Issuer& issuer = session.issuer();
   Region region;
   const cl_int error = region_of(std::move(object), message, region);
@@ -181,7 +181,7 @@ void submit_read(Session& session, Queue& queue, Event* event, Ref<Object> objec
 
 template <class Object, class Message>
 void submit_write(Session& session, Queue& queue, Event* event, Ref<Object> object, const Message& message)
-    REQUIRES(session.mutex()) {
+    REQUIRES(session_lock) {
   Issuer& issuer = session.issuer();
   Region region;
   const cl_int error = region_of(std::move(object), message, region);

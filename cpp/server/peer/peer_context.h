@@ -18,8 +18,8 @@ namespace remotecl::server {
 // The parts of a session that its links use. All of it outlives their threads.
 struct PeerContext {
   Strand& strand;
-  Issuer& issuer;        // with the session's lock
-  PeerSignals& signals;  // with the session's lock
+  Issuer& issuer;
+  PeerSignals& signals;
   TransferTable& transfers;
   SharedBuilds& builds;
   LentChunks& chunks;

@@ -100,7 +100,7 @@ void PeerLink::serve() {
     const std::size_t count = poller.read_some(connections_.control(), buffer.space());
     if (count == 0) return;
     buffer.commit(count);
-    const bool goes_on = context_.strand.with_lock([&] {
+    const bool goes_on = context_.strand.with_lock([&]() REQUIRES(session_lock) {
       // The effects of the messages before an invalid one stay.
       try {
         std::uint16_t code = 0;
@@ -187,7 +187,7 @@ void PeerLink::give_up() {
   for (auto& transfer : bulk_sender_.stop()) failed.push_back(std::move(transfer));
   for (auto& transfer : bulk_receiver_.take_all()) failed.push_back(std::move(transfer));
   for (auto& transfer : failed) context_.transfers.fail(std::move(transfer), kLinkLost);
-  context_.strand.with_lock([this] { inbox_.fail_all(kLinkLost); });
+  context_.strand.with_lock([this]() REQUIRES(session_lock) { inbox_.fail_all(kLinkLost); });
   for (const LinkSignals::Signal& signal : unacknowledged) {
     context_.client.add(SignalUndelivered{peer_, signal.event, signal.status});
   }

@@ -18,6 +18,7 @@
 #include "server/peer/peer_inbox.h"
 #include "server/transfer/bulk.h"
 #include "server/transfer/bulk_route.h"
+#include "server/util/session_lock.h"
 #include "server/wire/outbox.h"
 
 namespace remotecl::server {
@@ -45,14 +46,14 @@ class PeerLink final : public EventSink, public BulkRoute {
 
   bool lost() const { return loss_.is_final(); }
 
-  // Returns false if no thread can be started. Call end() then, without the session's lock.
+  // Returns false if no thread can be started. Call end() then.
   [[nodiscard]] bool start();
   // Fails what has not moved, and reports the loss.
-  void end();
+  void end() EXCLUDES(session_lock);
   // Ends both connections. The rest of the tear-down happens on the link's thread.
   void close();
-  // Called by the owner, without the session's lock: waits for the threads.
-  void stop();
+  // Called by the owner: waits for the threads.
+  void stop() EXCLUDES(session_lock);
 
   // Reports to the peer that an event has ended, through the client if the link is lost.
   void signal(EventId event, std::int32_t status) override;
@@ -88,19 +89,19 @@ class PeerLink final : public EventSink, public BulkRoute {
   Traffic traffic() const;
   RdmaState rdma() const { return connections_.bulk().rdma(); }
 
-  // Small transfers on their way to commands. Needs the session's lock.
-  PeerInbox& inbox() { return inbox_; }
+  // Small transfers on their way to commands.
+  PeerInbox& inbox() REQUIRES(session_lock) { return inbox_; }
   // See LinkTransfers::take_refusal().
   std::int32_t take_refusal(TransferId transfer) { return transfers_.take_refusal(transfer); }
 
  private:
-  void run();
-  void serve();
+  void run() EXCLUDES(session_lock);
+  void serve() EXCLUDES(session_lock);
   void receive_bulk();
-  void execute(std::uint16_t code, Bytes payload);
+  void execute(std::uint16_t code, Bytes payload) REQUIRES(session_lock);
   // Records why the link ends, unless an earlier reason is known.
   void fail(const std::exception& error);
-  void give_up();
+  void give_up() EXCLUDES(session_lock);
 
   const PeerContext context_;
   const PeerId peer_;
@@ -110,7 +111,7 @@ class PeerLink final : public EventSink, public BulkRoute {
   Outbox outbox_;
   BulkReceiver bulk_receiver_;
   BulkSender bulk_sender_;
-  PeerInbox inbox_;  // needs the session's lock
+  PeerInbox inbox_ GUARDED_BY(session_lock);
   LinkSignals signals_;
   LinkTransfers transfers_;
   LinkQuestions builds_, chunks_;

@@ -11,7 +11,7 @@
 namespace remotecl::server {
 namespace {
 
-void handle(const PeerMessageContext& context, const PeerSignal& message) {
+void handle(const PeerMessageContext& context, const PeerSignal& message) REQUIRES(session_lock) {
   context.signals.signal_by(context.peer, message.event, message.status);
   context.link_signals.take();
 }
@@ -20,7 +20,7 @@ void handle(const PeerMessageContext& context, const PeerAck& message) {
   context.link_signals.acknowledged(message.signals);
 }
 
-void handle(const PeerMessageContext& context, const PeerData& message) {
+void handle(const PeerMessageContext& context, const PeerData& message) REQUIRES(session_lock) {
   const std::int32_t status = std::min(message.status, 0);
   if (status == 0 || context.inbox.awaits(message.transfer)) {
     context.inbox.arrived(message.transfer, status, message.data);
@@ -29,7 +29,7 @@ void handle(const PeerMessageContext& context, const PeerData& message) {
   }
 }
 
-void handle(const PeerMessageContext& context, const PeerSize& message) {
+void handle(const PeerMessageContext& context, const PeerSize& message) REQUIRES(session_lock) {
   context.inbox.announced(message.transfer, message.size);
 }
 
@@ -80,7 +80,7 @@ void handle(const PeerMessageContext& context, const PipeCredit& message) { cont
 void handle(const PeerMessageContext& context, const PipeEnd& message) { context.link.pipes()->end(message); }
 
 template <class Message>
-void take(const PeerMessageContext& context, Bytes payload) {
+void take(const PeerMessageContext& context, Bytes payload) REQUIRES(session_lock) {
   Message message{};
   Decoder decoder(payload);
   if (!decoder.read(message) || !decoder.at_end()) {

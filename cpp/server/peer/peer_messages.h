@@ -29,7 +29,7 @@ struct PeerMessageContext {
   PeerLink& link;
 };
 
-// Decodes and handles a peer's message, with the session's lock. Throws ProtocolError.
-void dispatch_peer_message(const PeerMessageContext& context, std::uint16_t code, Bytes payload);
+// Decodes and handles a peer's message. Throws ProtocolError.
+void dispatch_peer_message(const PeerMessageContext& context, std::uint16_t code, Bytes payload) REQUIRES(session_lock);
 
 }  // namespace remotecl::server

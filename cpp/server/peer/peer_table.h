@@ -73,16 +73,15 @@ class PeerTable {
   enum Which { kConnected, kOrLost };
   // Null if there is no such link.
   Ref<PeerLink> find(PeerId peer, Which which = kConnected) EXCLUDES(mutex_);
-  // The same, but waits for a link that the client has asked for or is going to. Without the session's lock.
-  Ref<PeerLink> await(PeerId peer, Deadline deadline) EXCLUDES(mutex_);
+  // The same, but waits for a link that the client has asked for or is going to.
+  Ref<PeerLink> await(PeerId peer, Deadline deadline) EXCLUDES(session_lock, mutex_);
   bool gone(PeerId peer) EXCLUDES(mutex_);
   const Ref<PeerNames>& names() const { return names_; }
 
-  // Ends all links and waits for their threads. A link that could not start may still be ending meanwhile. Call it
-  // without the session's lock.
-  void stop() EXCLUDES(mutex_);
-  // Releases everything that links have received. Call it after stop(), with the session's lock.
-  void clear() EXCLUDES(mutex_);
+  // Ends all links and waits for their threads. A link that could not start may still be ending meanwhile.
+  void stop() EXCLUDES(session_lock, mutex_);
+  // Releases everything that links have received. Call it after stop().
+  void clear() REQUIRES(session_lock) EXCLUDES(mutex_);
 
  private:
   struct Peer {

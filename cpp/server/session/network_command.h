@@ -57,7 +57,7 @@ struct NetworkCommand {
       return 1;
     }
   }
-  cl_int issue(Issue& issue) {
+  cl_int issue(Issue& issue) REQUIRES(session_lock) {
     auto use = std::make_shared<NetworkUse>(*strand, std::move(networks));
     issue.needs_event = true;
     const cl_int error = command.issue(issue);

@@ -19,13 +19,14 @@ struct PrintfCommand {
     command.keep();
     kept = true;
   }
-  cl_int issue(Issue& issue) {
+  cl_int issue(Issue& issue) REQUIRES(session_lock) {
     try {
       if (!kept) keep();
     } catch (const HeldTooMuch& refusal) {
       return execution->issuer().refused(refusal);
     }
-    execution->start(issue, [command = command](Issue& later) mutable { return command.issue(later); });
+    execution->start(issue,
+                     [command = command](Issue& later) REQUIRES(session_lock) mutable { return command.issue(later); });
     return CL_SUCCESS;
   }
 };

@@ -103,7 +103,7 @@ void PrintfExecution::start(Issue& issue, std::function<cl_int(Issue&)> command)
 // Runs the command until it has ended and the driver has written what it printed.
 cl_int PrintfExecution::run(Issue& issue, const std::function<cl_int(Issue&)>& command) {
   cl_int error = CL_SUCCESS;
-  const bool goes_on = strand_.with_lock([&] {
+  const bool goes_on = strand_.with_lock([&]() REQUIRES(session_lock) {
     issue.due = true;
     error = command(issue);
     DeviceTurn& turn = issue.queue.turn();
@@ -118,7 +118,7 @@ cl_int PrintfExecution::run(Issue& issue, const std::function<cl_int(Issue&)>& c
 
 // Everything that the command printed has been sent, so its end may be reported.
 void PrintfExecution::finish(Issue& issue, cl_int error) {
-  strand_.with_lock([&] {
+  strand_.with_lock([&]() REQUIRES(session_lock) {
     if (issue.first) issue.event->first = std::move(issue.first);
     if (error != CL_SUCCESS) {
       issuer_.fail(issue.queue, issue.event, error);

@@ -6,6 +6,7 @@
 #include "server/execution/issuer.h"
 #include "server/execution/strand.h"
 #include "server/session/printing_patience.h"
+#include "server/util/session_lock.h"
 #include "server/util/worker.h"
 #include "server/wire/outbox.h"
 
@@ -19,14 +20,14 @@ class PrintfExecution {
       : strand_(strand), issuer_(issuer), outbox_(outbox), output_(output) {}
 
   Issuer& issuer() { return issuer_; }
-  // Runs a long command after everything that it waits for, while no other one prints. Needs the lock.
-  void start(Issue& issue, std::function<cl_int(Issue&)> command);
-  // Waits for the running command. Called without the lock.
-  void stop() { worker_.stop(); }
+  // Runs a long command after everything that it waits for, while no other one prints.
+  void start(Issue& issue, std::function<cl_int(Issue&)> command) REQUIRES(session_lock);
+  // Waits for the running command.
+  void stop() EXCLUDES(session_lock) { worker_.stop(); }
 
  private:
-  cl_int run(Issue& issue, const std::function<cl_int(Issue&)>& command);
-  void finish(Issue& issue, cl_int error);
+  cl_int run(Issue& issue, const std::function<cl_int(Issue&)>& command) EXCLUDES(session_lock);
+  void finish(Issue& issue, cl_int error) EXCLUDES(session_lock);
 
   Strand& strand_;
   Issuer& issuer_;

@@ -92,7 +92,7 @@ void Session::serve() {
       bool is_far_ahead = false;
       Ref<Program> late;
       {
-        LeavingLock lock(mutex_);
+        LeavingLock lock(mutex());
         has_more = issuer().is_crowded() || execute_some(buffer, poller, late);
         count_tables();
         settle();
@@ -107,7 +107,7 @@ void Session::serve() {
       if (is_far_ahead) queue_watch().wait_for_backlog();
       if (!awaited) continue;
       awaited->wait();
-      LeavingLock lock(mutex_);
+      LeavingLock lock(mutex());
       issuer().gates().open(*awaited);
       has_more = true;  // commands that waited at the gate, even if no message is left
     }
@@ -127,10 +127,10 @@ void Session::wait_for_late(const Program& late, MessageBuffer& buffer) {
       if (count == 0) return builds_.late().wait(late);
       if (count > 0) buffer.commit(static_cast<std::size_t>(count));
     }
-    run_locked([&] {
+    run_locked([&]() REQUIRES(session_lock) {
       // Messages about peers that cannot be are refused in their turn.
       looked_at = buffer.peek(looked_at, [this](std::uint16_t code, Bytes payload) {
-        mutex_.assume_held();
+        session_lock.assume_held();
         SignalEvent signal{};
         ClosePeer close{};
         if (code == SignalEvent::kCode && Decoder(payload).read(signal) && PeerTable::can_be(signal.peer)) {
@@ -215,7 +215,7 @@ void Session::settle() {
 
 bool Session::run_locked(const std::function<void()>& job) {
   {
-    LeavingLock lock(mutex_);
+    LeavingLock lock(mutex());
     if (closed_) return false;
     job();
     settle();
@@ -269,15 +269,14 @@ void Session::end(const std::string& reason) {
 
 void Session::find_ends() {
   // Gives way to threads that work with the session.
-  if (!mutex_.try_lock()) return;
+  if (!mutex().try_lock()) return;
   if (!closed_) {
-    objects_.queues.for_each([this](Queue& queue) {
-      mutex_.assume_held();
+    objects_.queues.for_each([this](Queue& queue) REQUIRES(session_lock) {
       if (queue_watch().find_end(queue)) issuer().touch(queue);
     });
     issuer().flush_queues();
   }
-  mutex_.unlock();
+  mutex().unlock();
 }
 
 Traffic Session::traffic() const {
@@ -322,7 +321,7 @@ std::vector<StatusReport::OfLink> Session::links() {
 
 void Session::tear_down() {
   {
-    MutexLock lock(mutex_);
+    MutexLock lock(mutex());
     closed_ = true;
     // Sends that follow a transfer must stop waiting, because their threads are joined below.
     transfers_.end_followers();
@@ -339,7 +338,7 @@ void Session::tear_down() {
   queue_watch().stop();
   printf_execution_.stop();
   outbox_.stop();
-  MutexLock lock(mutex_);
+  MutexLock lock(mutex());
   peers_.clear();
   issuer().drop_all();
   objects_.clear_programs();

@@ -25,6 +25,7 @@
 #include "server/transfer/bulk_channels.h"
 #include "server/transfer/lent_chunks.h"
 #include "server/transfer/transfer_table.h"
+#include "server/util/session_lock.h"
 #include "server/util/worker.h"
 #include "server/wire/outbox.h"
 #include "server/wire/stream_recovery.h"
@@ -94,16 +95,14 @@ class Session final : public Strand, public StatusSource {
   Builds& builds() { return builds_; }                                    // any thread
   LentChunks& lent_chunks() { return lent_chunks_; }                      // any thread
   Device& device(std::uint32_t index) { return objects_.device(index); }  // any thread
-  Mutex& mutex() RETURN_CAPABILITY(mutex_) { return mutex_; }
+  Mutex& mutex() RETURN_CAPABILITY(session_lock) { return mutex_; }
   void later(std::function<void()> job) override;
   void post(std::function<void()> job) override;
-  SessionObjects& objects() REQUIRES(mutex_) { return objects_; }
-  Issuer& issuer() REQUIRES(mutex_) { return execution_.issuer; }
-  EventTable& events() REQUIRES(mutex_) { return execution_.events; }
-  PeerSignals& signals() REQUIRES(mutex_) { return execution_.signals; }
-  PrintfExecution& printf_execution() REQUIRES(mutex_) { return printf_execution_; }
-  // Each function of these objects says whether it needs the lock. They have no REQUIRES(), because the thread-safety
-  // analysis would take the objects' own name for the lock for another mutex.
+  SessionObjects& objects() { return objects_; }
+  Issuer& issuer() { return execution_.issuer; }
+  EventTable& events() { return execution_.events; }
+  PeerSignals& signals() { return execution_.signals; }
+  PrintfExecution& printf_execution() { return printf_execution_; }
   TransferTable& transfers() { return transfers_; }
   QueueWatch& queue_watch() { return execution_.queue_watch; }
 
@@ -117,16 +116,16 @@ class Session final : public Strand, public StatusSource {
   void serve();
   // Executes the complete messages, until a device has as much work as it should have, or one of them needs a program
   // that is late. Returns true if more are left.
-  bool execute_some(MessageBuffer& buffer, EventPoller& poller, Ref<Program>& late) REQUIRES(mutex_);
-  void wait_for_late(const Program& late, MessageBuffer& buffer) EXCLUDES(mutex_);
-  void execute(std::uint16_t code, Bytes payload) REQUIRES(mutex_);
-  void execute_flagged(std::uint16_t code, std::uint16_t flags, Bytes payload) REQUIRES(mutex_);
-  void execute_traced(std::uint16_t code, Bytes payload) REQUIRES(mutex_);
-  bool run_locked(const std::function<void()>& job) override EXCLUDES(mutex_);
+  bool execute_some(MessageBuffer& buffer, EventPoller& poller, Ref<Program>& late) REQUIRES(session_lock);
+  void wait_for_late(const Program& late, MessageBuffer& buffer) EXCLUDES(session_lock);
+  void execute(std::uint16_t code, Bytes payload) REQUIRES(session_lock);
+  void execute_flagged(std::uint16_t code, std::uint16_t flags, Bytes payload) REQUIRES(session_lock);
+  void execute_traced(std::uint16_t code, Bytes payload) REQUIRES(session_lock);
+  bool run_locked(const std::function<void()>& job) override EXCLUDES(session_lock);
   // `job` with the lock and with a reference to the session, which ends if the job fails.
   std::function<void()> with_session(std::function<void()> job);
-  void settle() REQUIRES(mutex_);
-  void count_tables() REQUIRES(mutex_);
+  void settle() REQUIRES(session_lock);
+  void count_tables() REQUIRES(session_lock);
   void end(const std::string& reason);
   void tear_down();
   Traffic traffic() const;
@@ -141,7 +140,7 @@ class Session final : public Strand, public StatusSource {
   Outbox outbox_;
 
   Mutex mutex_;
-  bool closed_ GUARDED_BY(mutex_) = false;
+  bool closed_ GUARDED_BY(session_lock) = false;
   SessionObjects objects_;
   Execution execution_;
   TransferTable transfers_;

@@ -34,9 +34,9 @@ class BulkChannels {
   Traffic traffic() const;
   RdmaState rdma() const;
   // The session ends: stops all data and waits for the threads.
-  void close() const;
-  // Drops the transfers that have not arrived. Call it after close(), with the session's lock.
-  void drop_transfers() const;
+  void close() const EXCLUDES(session_lock);
+  // Drops the transfers that have not arrived. Call it after close().
+  void drop_transfers() const REQUIRES(session_lock);
 
  private:
   std::vector<Ref<BulkChannel>> channels_;  // as many as this side allows

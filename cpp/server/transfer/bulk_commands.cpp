@@ -47,7 +47,7 @@ void start_after(cl_event event, TransferStarter starter, Ref<Direction> transfe
 
 // Starts the transfer once no native command comes before it.
 template <class Direction>
-cl_int start_in_order(Issue& issue, TransferStarter starter, Ref<Direction> transfer) {
+cl_int start_in_order(Issue& issue, TransferStarter starter, Ref<Direction> transfer) REQUIRES(session_lock) {
   if (issue.waits.empty() && (!issue.queue.in_order() || issue.queue.native_idle())) {
     issue.enqueued = false;
     starter.start(std::move(transfer));
@@ -66,7 +66,7 @@ PackedBytes allocate_packed(std::uint64_t size) { return PackedBytes(new (std::n
 
 template <class Direction, class Kind>
 cl_int start_in_place(Issue& issue, TransferStarter starter, const Region& region, cl_map_flags flags,
-                      Ref<Kind> transfer) {
+                      Ref<Kind> transfer) REQUIRES(session_lock) {
   InPlace& place = transfer->place;
   if (std::byte* const memory = direct_access(issue, region)) {
     place.memory = memory;

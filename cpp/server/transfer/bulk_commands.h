@@ -17,7 +17,7 @@ struct BulkReadCommand {
   TransferId transfer;
   Ref<BulkRoute> route;
 
-  cl_int issue(Issue& issue);
+  cl_int issue(Issue& issue) REQUIRES(session_lock);
   void failed(cl_int error) { route->refuse(transfer, error); }
 };
 
@@ -30,8 +30,8 @@ struct BulkWriteCommand {
   Ref<BulkRoute> route;
   Ref<TransferProgress> progress{};  // for sends that may follow the transfer; may be null
 
-  cl_int issue(Issue& issue);
-  void failed(cl_int error);
+  cl_int issue(Issue& issue) REQUIRES(session_lock);
+  void failed(cl_int error) REQUIRES(session_lock);
 };
 
 }  // namespace remotecl::server

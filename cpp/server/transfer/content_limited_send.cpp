@@ -56,7 +56,7 @@ class LimitedSend final : public RefCounted {
     } else {
       command_.route->announce(command_.transfer, content);
     }
-    strand_->later([self = Ref<LimitedSend>(this), status, is_small, content] {
+    strand_->later([self = Ref<LimitedSend>(this), status, is_small, content]() REQUIRES(session_lock) {
       if (status < 0 || is_small) {
         self->end(status);
       } else {
@@ -65,7 +65,7 @@ class LimitedSend final : public RefCounted {
     });
   }
 
-  void end(cl_int status) {
+  void end(cl_int status) REQUIRES(session_lock) {
     Issuer& issuer = command_.transfers->issuer();
     if (status < 0) {
       issuer.fail(*queue_, event_.get(), status, command_.transfer);
@@ -75,7 +75,7 @@ class LimitedSend final : public RefCounted {
     issuer.finish_hold(hold_);
   }
 
-  void send_bulk(std::uint64_t content) {
+  void send_bulk(std::uint64_t content) REQUIRES(session_lock) {
     BulkReadCommand rest{command_.transfers, command_.region, command_.transfer, command_.route};
     rest.region.size = content;
     Issue issue{*queue_, event_.get(), {}, hold_};

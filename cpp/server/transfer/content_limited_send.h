@@ -16,7 +16,7 @@ struct ContentLimitedSend {
   TransferId transfer;
   Ref<BulkRoute> route;
 
-  cl_int issue(Issue& issue);
+  cl_int issue(Issue& issue) REQUIRES(session_lock);
   void failed(cl_int error) { route->refuse(transfer, error); }
 
   // The number of meaningful bytes of the region, according to the content-size buffer's value.

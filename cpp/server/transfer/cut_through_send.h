@@ -17,7 +17,7 @@ struct CutThroughSend {
   Ref<BulkRoute> route;
   Ref<TransferProgress> progress;
 
-  cl_int issue(Issue& issue);
+  cl_int issue(Issue& issue) REQUIRES(session_lock);
   void failed(cl_int error) { route->refuse(transfer, error); }
 };
 

@@ -17,7 +17,7 @@ struct DeviceTransferCommand {
   Region region;
   Device* source;
 
-  cl_int issue(Issue& issue);
+  cl_int issue(Issue& issue) REQUIRES(session_lock);
 };
 
 }  // namespace remotecl::server

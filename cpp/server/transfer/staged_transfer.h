@@ -51,7 +51,7 @@ class StagedWrite final : public IncomingTransfer {
     return clEnqueueMarkerWithWaitList(queue().native(), events.count(), events.list(), native.out());
   }
   // A failed transfer waits for its writes, because commands that overwrite them may come next.
-  void ended(cl_int status) override {
+  void ended(cl_int status) override REQUIRES(session_lock) {
     IncomingTransfer::ended(status);
     if (status >= 0) return;
     const NativeEvents events = piece_events();

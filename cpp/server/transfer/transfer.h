@@ -14,6 +14,7 @@
 #include "server/execution/queue.h"
 #include "server/transfer/offered_chunks.h"
 #include "server/transfer/transfer_progress.h"
+#include "server/util/session_lock.h"
 
 namespace remotecl::server {
 
@@ -33,12 +34,12 @@ class Transfer : public RefCounted {
   EventId hold() const { return hold_; }
   std::uint64_t size() const { return size_; }
 
-  // The command has ended. Needs the session's lock.
-  virtual void ended(cl_int) {}
+  // The command has ended.
+  virtual void ended(cl_int) REQUIRES(session_lock) {}
 
   // All bytes have moved: makes the native event that ends the command. Leaves it null if nothing native is
-  // left to wait for, or returns the reason for a failure. Needs the session's lock.
-  virtual cl_int finish(Native<cl_event>& native) = 0;
+  // left to wait for, or returns the reason for a failure.
+  virtual cl_int finish(Native<cl_event>& native) REQUIRES(session_lock) = 0;
 
   // The native event of the first step, for profiling.
   void set_first(Native<cl_event> event) { first_ = std::move(event); }
@@ -78,8 +79,8 @@ class IncomingTransfer : public Transfer {
   virtual void announce_to(BulkTransport&) {}
   // Receives the next `size` bytes. Returns false if the connection has ended.
   virtual bool receive(BulkInput& input, std::uint32_t size, StagingSet& staging) = 0;
-  // Takes all bytes, which came before the command could begin. Needs the session's lock.
-  void take(std::shared_ptr<std::byte[]> bytes) {
+  // Takes all bytes, which came before the command could begin.
+  void take(std::shared_ptr<std::byte[]> bytes) REQUIRES(session_lock) {
     put(std::move(bytes));
     count(static_cast<std::uint32_t>(size()));
   }
@@ -103,12 +104,12 @@ class IncomingTransfer : public Transfer {
     offered_.store((owned_offered_ = std::move(offered)).get(), std::memory_order_release);
   }
   void reports_to(Ref<TransferProgress> progress) { progress_ = std::move(progress); }
-  void ended(cl_int status) override {
+  void ended(cl_int status) override REQUIRES(session_lock) {
     if (const Ref<TransferProgress> progress = std::exchange(progress_, nullptr)) progress->end(status);
   }
 
  private:
-  virtual void put(std::shared_ptr<std::byte[]> bytes) = 0;
+  virtual void put(std::shared_ptr<std::byte[]> bytes) REQUIRES(session_lock) = 0;
 
   std::uint64_t received_ = 0;
   Ref<TransferProgress> progress_;

@@ -8,7 +8,7 @@
 
 namespace remotecl::server {
 
-// Completes the native part of a transfer; the session's lock is held.
+// Completes the native part of a transfer.
 void TransferTable::end(Transfer& transfer) {
   Native<cl_event> native;
   cl_int error = transfer.error();
@@ -41,18 +41,18 @@ void TransferTable::end(Transfer& transfer) {
 }
 
 void TransferTable::finish(Transfer& transfer) {
-  strand_.with_lock([&] { end(transfer); });
+  strand_.with_lock([&]() REQUIRES(session_lock) { end(transfer); });
 }
 
 void TransferTable::finish_with(Ref<IncomingTransfer> transfer, std::shared_ptr<std::byte[]> bytes) {
-  strand_.later([this, transfer = std::move(transfer), bytes = std::move(bytes)]() mutable {
+  strand_.later([this, transfer = std::move(transfer), bytes = std::move(bytes)]() REQUIRES(session_lock) mutable {
     transfer->take(std::move(bytes));
     end(*transfer);
   });
 }
 
 void TransferTable::fail(Ref<Transfer> transfer, cl_int error) {
-  strand_.later([this, transfer = std::move(transfer), error] {
+  strand_.later([this, transfer = std::move(transfer), error]() REQUIRES(session_lock) {
     transfer->set_error(error);
     end(*transfer);
   });

@@ -6,11 +6,12 @@
 #include <utility>
 
 #include "runtime/base/ref_counted.h"
+#include "runtime/base/thread_annotations.h"
 
 namespace remotecl::server {
 
 // Objects by the ids that the client chose. Ids are never 0, so 0 marks a free slot. The table uses open
-// addressing because every command looks up several objects. Owned by a session; needs its lock.
+// addressing because every command looks up several objects. Not synchronised.
 template <class T>
 class ObjectTable {
  public:
@@ -47,8 +48,9 @@ class ObjectTable {
 
   std::size_t size() const { return count_; }
 
+  // `f` may need the lock.
   template <class F>
-  void for_each(F&& f) const {
+  void for_each(F&& f) const NO_THREAD_SAFETY_ANALYSIS {
     for (std::size_t at = 0; at < capacity_; ++at) {
       if (slots_[at].id != 0) f(*slots_[at].object);
     }
