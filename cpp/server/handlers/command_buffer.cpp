@@ -20,7 +20,7 @@ struct ReplayCommand {
 
   std::uint64_t commands_given() const { return commands->size(); }
   double cost() const { return static_cast<double>(commands->size()); }
-  void keep() { held = std::make_shared<CommandBuffer::Held>(commands); }
+  void keep() REQUIRES(session_lock) { held = std::make_shared<CommandBuffer::Held>(commands); }
   cl_int issue(Issue& issue) REQUIRES(session_lock) {
     const cl_int error = commands->replay(issue);
     if (held) held->end();

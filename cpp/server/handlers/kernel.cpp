@@ -16,7 +16,7 @@ struct KernelCommand {
   KernelRange range;
   std::shared_ptr<ArgumentSnapshot> arguments;  // null: the native kernel has them
 
-  void keep() {
+  void keep() REQUIRES(session_lock) {
     arguments = snapshot(*objects, *native);
     arguments->svm = kernel->svm();
   }

@@ -3,7 +3,8 @@
 namespace remotecl::server {
 namespace {
 
-cl_int set_argument(SessionObjects& objects, DeviceKernel& kernel, Device& device, std::uint32_t index) {
+cl_int set_argument(SessionObjects& objects, DeviceKernel& kernel, Device& device, std::uint32_t index)
+    REQUIRES(session_lock) {
   const StoredArgument& argument = kernel.arguments[index];
   if (!kernel.takes(index, argument.kind())) return CL_INVALID_ARG_VALUE;
   if (argument.kind() == ArgumentKind::kValue) {
@@ -41,7 +42,7 @@ cl_int set_argument(SessionObjects& objects, DeviceKernel& kernel, Device& devic
 
 // Drivers may trust the objects that a kernel was given, so checks them again if the client has released any
 // since.
-cl_int check_arguments(const SessionObjects& objects, DeviceKernel& kernel) {
+cl_int check_arguments(const SessionObjects& objects, DeviceKernel& kernel) REQUIRES(session_lock) {
   if (kernel.checked_at == objects.released_arguments) return CL_SUCCESS;
   for (const StoredArgument& argument : kernel.arguments) {
     if (!argument.is_set() || argument.number() == 0 || argument.kind() == ArgumentKind::kLocal) continue;
@@ -59,6 +60,7 @@ cl_int set_arguments(Session& session, DeviceKernel& kernel, Device& device, con
   SessionObjects& objects = session.objects();
   cl_int error = CL_SUCCESS;
   changed.for_each([&](const KernelArgument& argument) {
+    session_lock.assume_held();
     if (argument.index >= kernel.arguments.size()) {
       error = CL_INVALID_ARG_INDEX;
       return;

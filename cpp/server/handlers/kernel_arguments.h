@@ -26,6 +26,7 @@ inline KernelRange range_of(const EnqueueKernel& message) {
           sizes_of(message.local)};
 }
 // The arguments of a command that has to wait.
-std::shared_ptr<ArgumentSnapshot> snapshot(const SessionObjects& objects, const DeviceKernel& kernel);
+std::shared_ptr<ArgumentSnapshot> snapshot(const SessionObjects& objects, const DeviceKernel& kernel)
+    REQUIRES(session_lock);
 
 }  // namespace remotecl::server

@@ -73,7 +73,7 @@ cl_int create(Session& session, const CreateNetwork& message, Device& device, Re
   return CL_SUCCESS;
 }
 
-void add_network(Session& session, ObjectId id, const Ref<NetworkArgument>& network) REQUIRES(session.mutex()) {
+void add_network(Session& session, ObjectId id, const Ref<NetworkArgument>& network) REQUIRES(session_lock) {
   SessionObjects& objects = session.objects();
   check_network_id(objects, id);  // a buffer may have got it meanwhile
   objects.networks.arguments.insert(id, network);

@@ -8,8 +8,8 @@
 namespace remotecl::server {
 
 // The networks among the arguments of a kernel, and of all kernels of a recording.
-NetworkArguments networks_of(const SessionObjects& objects, const DeviceKernel& kernel);
-NetworkArguments networks_of(const SessionObjects& objects, const CommandBuffer& commands);
+NetworkArguments networks_of(const SessionObjects& objects, const DeviceKernel& kernel) REQUIRES(session_lock);
+NetworkArguments networks_of(const SessionObjects& objects, const CommandBuffer& commands) REQUIRES(session_lock);
 
 // Submits a command that runs kernels. `prints`: one of them prints.
 template <class Command>

@@ -42,8 +42,9 @@ void handle(Session& session, const ReleaseProgram& message) { session.objects()
 
 ProgramWork work_of(Session& session, const CompileProgram& message) {
   ProgramWork work{session.objects().program(message.program), {}};
-  message.included.for_each([&, &objects = session.objects()](const IncludedProgram& included) {
-    work.others.push_back(objects.program(included.program));
+  message.included.for_each([&](const IncludedProgram& included) {
+    session_lock.assume_held();
+    work.others.push_back(session.objects().program(included.program));
   });
   return work;
 }

@@ -42,7 +42,7 @@ struct NetworkCommand {
   NetworkArguments networks;
   Command command;
 
-  void keep() { command.keep(); }
+  void keep() REQUIRES(session_lock) { command.keep(); }
   std::uint64_t commands_given() const {
     if constexpr (requires { command.commands_given(); }) {
       return command.commands_given();

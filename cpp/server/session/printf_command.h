@@ -15,7 +15,7 @@ struct PrintfCommand {
   Command command;
   bool kept = false;
 
-  void keep() {
+  void keep() REQUIRES(session_lock) {
     command.keep();
     kept = true;
   }

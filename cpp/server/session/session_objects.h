@@ -21,6 +21,7 @@
 #include "server/quota/held_memory.h"
 #include "server/session/session_networks.h"
 #include "server/util/object_table.h"
+#include "server/util/session_lock.h"
 
 namespace remotecl::server {
 
@@ -31,62 +32,62 @@ struct KeptBuffers {
 };
 
 // The objects that a client has created, by the ids that it chose. Looking up an id that does not exist throws
-// ProtocolError where a reference is returned. Needs the session's lock unless a comment says otherwise.
+// ProtocolError where a reference is returned.
 class SessionObjects {
  public:
   SessionObjects(NativeDriver& driver, Grant& grant, const Strand& strand, const Ref<SessionCounters>& counters)
       : driver_(driver), grant_(grant), strand_(strand), counters_(counters) {}
 
-  const Ref<SessionCounters>& counters() const { return counters_; }  // any thread
+  const Ref<SessionCounters>& counters() const { return counters_; }
 
-  Device& device(std::uint32_t index);  // any thread
-  Queue& queue(ObjectId id);
-  Ref<Program> program(ObjectId id);
+  Device& device(std::uint32_t index);
+  Queue& queue(ObjectId id) REQUIRES(session_lock);
+  Ref<Program> program(ObjectId id) REQUIRES(session_lock);
   // Throws ProtocolError if the id is in use.
-  Ref<Program> add_program(ObjectId id, ProgramOrigin origin);
+  Ref<Program> add_program(ObjectId id, ProgramOrigin origin) REQUIRES(session_lock);
   // Throws ProtocolError for indices that new sub-devices cannot have.
   void check_new_devices(const Array<std::uint32_t>& indices);
   // The session's turn on a device, or null if another session has claimed the device.
-  Ref<DeviceTurn> turn_on(Device& device);
+  Ref<DeviceTurn> turn_on(Device& device) REQUIRES(session_lock);
   // The allocation that contains an address of the client's, or null.
-  Buffer* svm_at(std::uint64_t address) const;
+  Buffer* svm_at(std::uint64_t address) const REQUIRES(session_lock);
   // The buffer, network, image or shared memory that an argument names, or null.
-  Memory* memory_of(const StoredArgument& argument) const;
+  Memory* memory_of(const StoredArgument& argument) const REQUIRES(session_lock);
   // The region that a transfer between peers or devices names.
   template <class Message>
-  cl_int region_of(const Message& message, Region& region);
+  cl_int region_of(const Message& message, Region& region) REQUIRES(session_lock);
 
   // Counts the memory that these tables take, and `others` for other tables. Throws HeldTooMuch.
-  void count(std::uint64_t others);
+  void count(std::uint64_t others) REQUIRES(session_lock);
   // For the end of the session: clear_programs() while the driver still has commands, clear_memory() after
   // they have ended.
-  void clear_programs();
-  void clear_memory();
+  void clear_programs() REQUIRES(session_lock);
+  void clear_memory() REQUIRES(session_lock);
 
  private:
   NativeDriver& driver_;
   Grant& grant_;
   const Strand& strand_;
   const Ref<SessionCounters> counters_;
-  std::map<std::uint32_t, Ref<DeviceTurn>> turns_;  // by device; sub-devices use their root's
-  HeldMemory tables_{counters_};                    // what the tables and their objects take
+  std::map<std::uint32_t, Ref<DeviceTurn>> turns_ GUARDED_BY(session_lock);  // by device; sub-devices use their root's
+  HeldMemory tables_ GUARDED_BY(session_lock){counters_};                    // what the tables and their objects take
 
  public:
   SubDeviceTable sub_devices;  // before all members that may refer to one
-  HeldMemory sub_device_memory{counters_};
+  HeldMemory sub_device_memory GUARDED_BY(session_lock){counters_};
   const Ref<BlockPool> blocks = make_ref<BlockPool>(strand_.completions());
-  ObjectTable<Queue> queues;
-  ObjectTable<Buffer> buffers;
-  std::map<std::uint64_t, Ref<Buffer>> svm;  // allocations by address; also in `buffers`
-  std::list<KeptBuffers> releasing;          // kept for commands that were sent before the release
-  ObjectTable<Image> images;
-  ObjectTable<Sampler> samplers;
+  ObjectTable<Queue> queues GUARDED_BY(session_lock);
+  ObjectTable<Buffer> buffers GUARDED_BY(session_lock);
+  std::map<std::uint64_t, Ref<Buffer>> svm GUARDED_BY(session_lock);  // allocations by address; also in `buffers`
+  std::list<KeptBuffers> releasing GUARDED_BY(session_lock);  // kept for commands that were sent before the release
+  ObjectTable<Image> images GUARDED_BY(session_lock);
+  ObjectTable<Sampler> samplers GUARDED_BY(session_lock);
   SessionNetworks networks;
-  ObjectTable<Program> programs;
-  ObjectTable<Kernel> kernels;
-  ObjectTable<CommandBuffer> command_buffers;
+  ObjectTable<Program> programs GUARDED_BY(session_lock);
+  ObjectTable<Kernel> kernels GUARDED_BY(session_lock);
+  ObjectTable<CommandBuffer> command_buffers GUARDED_BY(session_lock);
   // Grows with each release of a buffer, image or sampler; kernel arguments are then checked again.
-  std::uint64_t released_arguments = 0;
+  std::uint64_t released_arguments GUARDED_BY(session_lock) = 0;
 };
 
 template <class Message>

@@ -38,7 +38,7 @@ TEST_F(TransferTableTest, WhatWaitsForTheDriverDoesNotKeepTheQueue) {
     const auto transfer = make_ref<MovedTransfer>(*queue, end);
     queue = nullptr;
     transfers.table.finish(*transfer);
-    transfers.execution.issuer.flush_queues();
+    transfers.strand->with_lock([&]() REQUIRES(session_lock) { transfers.execution.issuer.flush_queues(); });
   }
   cl_uint references = 0;
   clGetCommandQueueInfo(native, CL_QUEUE_REFERENCE_COUNT, sizeof references, &references, nullptr);
