@@ -33,7 +33,8 @@ cl_int CommandBuffer::replay(Issue& issue) {
 }
 
 cl_int CommandBuffer::enqueue(std::uint32_t place, cl_command_queue queue, const EventArguments& events) const {
-  return std::visit([&](const auto& step) { return step.enqueue(queue, events); }, steps_[place]);
+  return std::visit([&](const auto& step) REQUIRES(session_lock) { return step.enqueue(queue, events); },
+                    steps_[place]);
 }
 
 cl_int CommandBuffer::replay_in_order(Issue& issue) const {

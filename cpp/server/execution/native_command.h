@@ -12,12 +12,12 @@
 #include "server/memory/copy_side.h"
 #include "server/memory/extent.h"
 #include "server/memory/image.h"
+#include "server/util/session_lock.h"
 
 namespace remotecl::server {
 
 // Commands that live submission and recordings share. They own the objects that they use. resolve() makes the
 // objects' native memory on the device; then enqueue() is a single call of the driver, any number of times.
-// Need the session's lock.
 
 struct CopyBufferCommand {
   Ref<Buffer> source, destination;
@@ -25,7 +25,7 @@ struct CopyBufferCommand {
   cl_mem from = nullptr, to = nullptr;
 
   double cost() const { return DeviceTurn::cost_of_bytes(size); }
-  cl_int resolve(Device& device) {
+  cl_int resolve(Device& device) REQUIRES(session_lock) {
     const cl_int error = source->native(device, from);
     return error != CL_SUCCESS ? error : destination->native(device, to);
   }
@@ -41,7 +41,7 @@ struct CopyRectCommand {
   std::size_t source_row_pitch, source_slice_pitch, destination_row_pitch, destination_slice_pitch;
   cl_mem from = nullptr, to = nullptr;
 
-  cl_int resolve(Device& device) {
+  cl_int resolve(Device& device) REQUIRES(session_lock) {
     const cl_int error = source->native(device, from);
     return error != CL_SUCCESS ? error : destination->native(device, to);
   }
@@ -62,7 +62,7 @@ struct FillBufferCommand {
   cl_mem memory = nullptr;
 
   double cost() const { return DeviceTurn::cost_of_bytes(size); }
-  cl_int resolve(Device& device) { return buffer->native(device, memory); }
+  cl_int resolve(Device& device) REQUIRES(session_lock) { return buffer->native(device, memory); }
   cl_int enqueue(cl_command_queue queue, const EventArguments& events) const {
     return clEnqueueFillBuffer(queue, memory, pattern.data(), pattern_size, offset, size, events.count, events.list,
                                events.event);
@@ -76,7 +76,7 @@ struct CopyPixelsCommand {
   std::size_t size;  // bytes
   cl_mem from = nullptr, to = nullptr;
 
-  cl_int resolve(Device& device) {
+  cl_int resolve(Device& device) REQUIRES(session_lock) {
     const cl_int error = source.memory->native(device, from);
     return error != CL_SUCCESS ? error : destination.memory->native(device, to);
   }
@@ -104,7 +104,7 @@ struct FillImageCommand {
   std::array<std::uint32_t, 4> color;
   cl_mem memory = nullptr;
 
-  cl_int resolve(Device& device) {
+  cl_int resolve(Device& device) REQUIRES(session_lock) {
     // The fill would end the daemon and all of its sessions.
     if (image->bytes() != nullptr && device.traits().quirks.crashes_filling_buffer_images) return CL_INVALID_OPERATION;
     return image->native(device, memory);

@@ -6,11 +6,11 @@
 #include "server/completion/cl.h"
 #include "server/execution/native_command.h"
 #include "server/program/kernel.h"
+#include "server/util/session_lock.h"
 
 namespace remotecl::server {
 
-// The commands of a recording, resolved: executing one is a single call of the driver. Need the session's
-// lock.
+// The commands of a recording, resolved: executing one is a single call of the driver.
 
 struct RecordedKernel {
   std::unique_ptr<DeviceKernel> kernel;         // of this command alone: nothing else sets its arguments
@@ -18,7 +18,7 @@ struct RecordedKernel {
   bool prints = false;
   KernelRange range;
 
-  cl_int enqueue(cl_command_queue queue, const EventArguments& events) const {
+  cl_int enqueue(cl_command_queue queue, const EventArguments& events) const REQUIRES(session_lock) {
     return range.enqueue(queue, kernel->native, events);
   }
 };

@@ -4,6 +4,7 @@
 
 #include "server/memory/memory.h"
 #include "server/memory/svm_memory.h"
+#include "server/util/session_lock.h"
 
 namespace remotecl::server {
 
@@ -24,7 +25,7 @@ class Buffer final : public Memory {
   const SvmMemory* svm() const { return shared_svm().get(); }
 
  private:
-  cl_int make(Device& device, Native& native) override;
+  cl_int make(Device& device, Native& native) override REQUIRES(session_lock);
 
   const std::uint64_t flags_;
   const std::uint64_t offset_ = 0;      // in the parent

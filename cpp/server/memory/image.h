@@ -5,6 +5,7 @@
 #include "runtime/protocol/image_shape.h"
 #include "server/memory/buffer.h"
 #include "server/memory/memory.h"
+#include "server/util/session_lock.h"
 
 namespace remotecl::server {
 
@@ -22,7 +23,7 @@ class Image final : public Memory {
   }
 
  private:
-  cl_int make(Device& device, Native& native) override;
+  cl_int make(Device& device, Native& native) override REQUIRES(session_lock);
 
   const ImageShape shape_;
   const cl_image_format format_;

@@ -10,6 +10,7 @@
 #include "server/driver/device.h"
 #include "server/memory/svm_memory.h"
 #include "server/quota/session_counters.h"
+#include "server/util/session_lock.h"
 
 namespace remotecl::server {
 
@@ -19,7 +20,7 @@ inline constexpr std::uint64_t kDeviceFlags = CL_MEM_READ_WRITE | CL_MEM_WRITE_O
 
 // The common part of buffers and images. Device memory is allocated when the device first needs it, so
 // running out of memory is an error of the command that needed it. Owned by the session's tables, by objects
-// made from it and by pending commands. native() needs the session's lock.
+// made from it and by pending commands.
 class Memory : public RefCounted {
  public:
   // `counters`: counts its memory; null if it has no memory of its own. `svm`: the shared virtual memory that contains
@@ -29,10 +30,10 @@ class Memory : public RefCounted {
   ~Memory() override;
 
   // The memory object on `device`, still owned by this object.
-  cl_int native(Device& device, cl_mem& memory);
+  cl_int native(Device& device, cl_mem& memory) REQUIRES(session_lock);
   // Where the bytes are in this process, if kernels of the device use them there; null if only the driver
   // knows.
-  std::byte* host_memory(Device& device);
+  std::byte* host_memory(Device& device) REQUIRES(session_lock);
 
  protected:
   struct Native {
@@ -42,7 +43,7 @@ class Memory : public RefCounted {
     std::uint64_t reserved = 0;  // of the device's memory, even if creation failed
   };
 
-  virtual cl_int make(Device& device, Native& native) = 0;
+  virtual cl_int make(Device& device, Native& native) REQUIRES(session_lock) = 0;
   // For make(): reserves device memory and the session's share of it; returns false if there is too little of
   // either.
   bool reserve(Device& device, std::uint64_t size, Native& native);
@@ -52,12 +53,12 @@ class Memory : public RefCounted {
  private:
   static void give_back(const Native& native, const Ref<SessionCounters>& counters);
   // Null if there is none yet.
-  const Native* find(const Device& device) const;
+  const Native* find(const Device& device) const REQUIRES(session_lock);
 
   const Ref<Memory> parent_;
   const Ref<SvmMemory> svm_;  // here, because the destructor releases the driver's objects over it
   const Ref<SessionCounters> counters_;
-  std::vector<Native> native_;  // few devices; keyed by device because an index may be reused
+  std::vector<Native> native_ GUARDED_BY(session_lock);  // few devices; keyed by device because an index may be reused
 };
 
 }  // namespace remotecl::server

@@ -7,6 +7,7 @@
 #include "server/completion/cl.h"
 #include "server/memory/buffer.h"
 #include "server/memory/image.h"
+#include "server/util/session_lock.h"
 
 namespace remotecl::server {
 
@@ -26,21 +27,20 @@ struct Region {
   // Whether it is one contiguous range of a buffer.
   bool is_range() const { return !is_rect && !image; }
 
-  // Needs the session's lock.
   cl_int read(Device& device, cl_command_queue queue, void* to, cl_uint wait_count, const cl_event* waits,
-              cl_event* event) const {
+              cl_event* event) const REQUIRES(session_lock) {
     cl_mem memory = nullptr;
     const cl_int error = native(device, memory);
     return error != CL_SUCCESS ? error : read_from(memory, queue, to, wait_count, waits, event);
   }
   cl_int write(Device& device, cl_command_queue queue, const void* from, cl_uint wait_count, const cl_event* waits,
-               cl_event* event) const {
+               cl_event* event) const REQUIRES(session_lock) {
     cl_mem memory = nullptr;
     const cl_int error = native(device, memory);
     return error != CL_SUCCESS ? error : write_to(memory, queue, from, wait_count, waits, event);
   }
 
-  // Any thread. `memory` is the object's on the queue's device.
+  // `memory` is the object's on the queue's device.
   cl_int read_from(cl_mem memory, cl_command_queue queue, void* to, cl_uint wait_count, const cl_event* waits,
                    cl_event* event) const {
     if (image) {
@@ -67,7 +67,7 @@ struct Region {
 
   static constexpr std::array<std::size_t, 3> kHostOrigin{};
 
-  cl_int native(Device& device, cl_mem& memory) const {
+  cl_int native(Device& device, cl_mem& memory) const REQUIRES(session_lock) {
     return image ? image->native(device, memory) : buffer->native(device, memory);
   }
 };

@@ -15,6 +15,7 @@
 #include "server/memory/sampler.h"
 #include "server/program/program.h"
 #include "server/quota/held_memory.h"
+#include "server/util/session_lock.h"
 
 namespace remotecl::server {
 
@@ -49,7 +50,7 @@ struct SvmPointers {
   std::vector<Ref<Buffer>> buffers;  // one for each pointer
 };
 
-// A kernel on one device. Needs the session's lock.
+// A kernel on one device.
 struct DeviceKernel {
   // For a native kernel with `count` arguments. Throws HeldTooMuch.
   DeviceKernel(const Ref<SessionCounters>& counters, std::size_t count)
@@ -62,23 +63,24 @@ struct DeviceKernel {
 
   static constexpr std::uint64_t kNativeSize = 4096, kArgumentSize = 256;  // estimated
 
-  cl_kernel native = nullptr;
-  KernelTraits traits;                     // as reported to the client
-  std::vector<StoredArgument> arguments;   // as of the last command received
-  bool stale = false;                      // the native kernel has other arguments
-  std::uint64_t checked_at = 0;            // Session's count of released objects when all of the arguments existed
-  std::shared_ptr<const SvmPointers> svm;  // as set on the native kernel
-  HeldMemory held;
+  cl_kernel native GUARDED_BY(session_lock) = nullptr;
+  KernelTraits traits;                                             // as reported to the client
+  std::vector<StoredArgument> arguments GUARDED_BY(session_lock);  // as of the last command received
+  bool stale GUARDED_BY(session_lock) = false;                     // the native kernel has other arguments
+  // The session's count of released objects when all of the arguments existed.
+  std::uint64_t checked_at GUARDED_BY(session_lock) = 0;
+  std::shared_ptr<const SvmPointers> svm GUARDED_BY(session_lock);  // as set on the native kernel
+  HeldMemory held GUARDED_BY(session_lock);
 
   // Stores the client's argument. Throws HeldTooMuch.
-  void set(const KernelArgument& argument);
+  void set(const KernelArgument& argument) REQUIRES(session_lock);
   bool takes(std::uint32_t index, ArgumentKind kind) const {
     return index < traits.arguments.size() && traits.arguments[index].takes(kind);
   }
   // Returns true if its local memory, with that of its arguments, fits into the device's. PoCL ends the
   // process if it does not.
-  bool fits(const Device& device) const;
-  cl_int use_svm(const std::shared_ptr<const SvmPointers>& list, Device& device);
+  bool fits(const Device& device) const REQUIRES(session_lock);
+  cl_int use_svm(const std::shared_ptr<const SvmPointers>& list, Device& device) REQUIRES(session_lock);
 };
 
 // All arguments of one waiting command, with the objects that it will use.
@@ -93,11 +95,11 @@ struct ArgumentSnapshot {
   std::vector<Ref<Sampler>> samplers;
   std::shared_ptr<const SvmPointers> svm;
 
-  cl_int apply(cl_kernel kernel, Device& device);
+  cl_int apply(cl_kernel kernel, Device& device) REQUIRES(session_lock);
 };
 
 // A client's kernel: one native kernel for each device, made when that device first runs it. Owned by the
-// session's table and by commands in flight. Needs the session's lock.
+// session's table and by commands in flight.
 class Kernel final : public RefCounted {
  public:
   // Throws HeldTooMuch.
@@ -105,11 +107,11 @@ class Kernel final : public RefCounted {
       : held_(counters, sizeof(Kernel) + name.size()), counters_(counters), program_(std::move(program)), name_(name) {}
 
   // Throws HeldTooMuch and ProgramIsLate, like make().
-  cl_int on(Device& device, DeviceKernel*& kernel);
+  cl_int on(Device& device, DeviceKernel*& kernel) REQUIRES(session_lock);
   // Makes one more native kernel, without arguments, for the caller's exclusive use.
-  cl_int make(Device& device, std::unique_ptr<DeviceKernel>& kernel) const;
-  void set_svm(std::shared_ptr<const SvmPointers> list) { svm_ = std::move(list); }
-  const std::shared_ptr<const SvmPointers>& svm() const { return svm_; }
+  cl_int make(Device& device, std::unique_ptr<DeviceKernel>& kernel) const REQUIRES(session_lock);
+  void set_svm(std::shared_ptr<const SvmPointers> list) REQUIRES(session_lock) { svm_ = std::move(list); }
+  const std::shared_ptr<const SvmPointers>& svm() const REQUIRES(session_lock) { return svm_; }
   bool prints() const { return program_->prints(); }
 
  private:
@@ -117,8 +119,8 @@ class Kernel final : public RefCounted {
   const Ref<SessionCounters> counters_;
   const Ref<Program> program_;
   const std::string name_;
-  std::map<const Device*, std::unique_ptr<DeviceKernel>> native_;
-  std::shared_ptr<const SvmPointers> svm_;
+  std::map<const Device*, std::unique_ptr<DeviceKernel>> native_ GUARDED_BY(session_lock);
+  std::shared_ptr<const SvmPointers> svm_ GUARDED_BY(session_lock);
 };
 
 }  // namespace remotecl::server

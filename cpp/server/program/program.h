@@ -17,6 +17,7 @@
 #include "server/completion/cl.h"
 #include "server/driver/device.h"
 #include "server/quota/held_memory.h"
+#include "server/util/session_lock.h"
 
 namespace remotecl::server {
 
@@ -48,7 +49,7 @@ enum class ProgramOrigin { kSource, kBinaries, kIl, kBuiltInKernels, kLink };
 
 // A client's program: one native program for each device that it was built for. Owned by the session's table,
 // by its kernels and by builds in progress. The sources of native programs belong to the building thread once
-// the session has the program; the native programs need the session's lock.
+// the session has the program.
 class Program final : public RefCounted {
  public:
   // Throws HeldTooMuch.
@@ -92,23 +93,24 @@ class Program final : public RefCounted {
   // Sets the result of the last build, compilation or link, even of a failed one, or a program that is not built. Takes
   // over the reference. `unused`: is told which kernels are used; may be null. Throws HeldTooMuch.
   void set_native(const Device& device, cl_program program, bool executable, ProgramTraits traits,
-                  std::shared_ptr<UnusedKernels> unused = nullptr, std::optional<NativePart> part = std::nullopt);
+                  std::shared_ptr<UnusedKernels> unused = nullptr, std::optional<NativePart> part = std::nullopt)
+      REQUIRES(session_lock);
   // The program is built, but there is no native program before set_native(). `make`: makes one when it is needed;
   // null: one is being made.
-  void set_late(const Device& device, std::function<void()> make);
-  bool is_late(const Device& device) const;
+  void set_late(const Device& device, std::function<void()> make) REQUIRES(session_lock);
+  bool is_late(const Device& device) const REQUIRES(session_lock);
   // Functions that make the native programs that are needed now.
-  std::vector<std::function<void()>> take_late();
+  std::vector<std::function<void()>> take_late() REQUIRES(session_lock);
   // The native program, still owned by this object; null if there is none.
-  cl_program native(const Device& device) const;
+  cl_program native(const Device& device) const REQUIRES(session_lock);
   // The native program as a part that others may be linked from; null: it is none.
-  const NativePart* part(const Device& device) const;
+  const NativePart* part(const Device& device) const REQUIRES(session_lock);
   // The native program if kernels can be made of it, else null.
-  cl_program executable(const Device& device) const;
+  cl_program executable(const Device& device) const REQUIRES(session_lock);
   // The traits of the kernel with that name. No arguments if there is none.
-  KernelTraits kernel_traits(const Device& device, const std::string& kernel) const;
+  KernelTraits kernel_traits(const Device& device, const std::string& kernel) const REQUIRES(session_lock);
   // A native kernel with that name was made.
-  void note_use(const Device& device, const std::string& kernel) const;
+  void note_use(const Device& device, const std::string& kernel) const REQUIRES(session_lock);
 
  private:
   struct Native {
@@ -125,13 +127,13 @@ class Program final : public RefCounted {
   cl_program make_native(cl_context context, const Device& device, cl_int& error) const;
 
   const ProgramOrigin origin_;
-  HeldMemory held_;         // used by the building thread
-  HeldMemory held_native_;  // for native_; needs the session's lock
+  HeldMemory held_;                                  // used by the building thread
+  HeldMemory held_native_ GUARDED_BY(session_lock);  // for native_
   std::string code_;
   std::map<const Device*, std::string> codes_;
   std::map<std::uint32_t, std::string> constants_;  // specialization constants
   Sharing sharing_;
-  std::map<const Device*, Native> native_;
+  std::map<const Device*, Native> native_ GUARDED_BY(session_lock);
   std::atomic<bool> prints_{false};
   std::atomic<bool> may_hide_prints_{false};
 };

@@ -6,6 +6,7 @@
 
 #include "runtime/base/ref_counted.h"
 #include "server/quota/memory_quota.h"
+#include "server/util/session_lock.h"
 
 namespace remotecl::server {
 
@@ -15,9 +16,8 @@ class SessionCounters final : public RefCounted {
  public:
   explicit SessionCounters(Ref<MemoryQuota> memory) : memory_(std::move(memory)) {}
 
-  // Needs the session's lock.
-  void count_command() { add_one(commands_); }
-  void count_message() { add_one(messages_); }
+  void count_command() REQUIRES(session_lock) { add_one(commands_); }
+  void count_message() REQUIRES(session_lock) { add_one(messages_); }
   std::uint64_t commands() const { return commands_.load(std::memory_order_relaxed); }
   std::uint64_t messages() const { return messages_.load(std::memory_order_relaxed); }
 

@@ -22,7 +22,7 @@ class LimitedSend final : public RefCounted {
         bytes_(issue.queue.device().memory().pinned().take(begin_)),
         content_(issue.queue.device().memory().pinned().take(sizeof(std::uint64_t))) {}
 
-  cl_int read(Issue& issue) {
+  cl_int read(Issue& issue) REQUIRES(session_lock) {
     cl_mem size = nullptr;
     cl_int error = command_.content_size->native(issue.queue.device(), size);
     if (error != CL_SUCCESS) return error;

@@ -19,7 +19,7 @@ class PackedWrite final : public IncomingTransfer {
   bool receive(BulkInput& input, std::uint32_t size, StagingSet&) override {
     return input.receive(whole(input).part(this->size() - left(), size));
   }
-  cl_int finish(Native<cl_event>& native) override {
+  cl_int finish(Native<cl_event>& native) override REQUIRES(session_lock) {
     return region_.write(queue().device(), queue().native(), bytes_.get(), 0, nullptr, native.out());
   }
   const std::byte* host_memory() const override { return bytes_.get(); }
