@@ -6,9 +6,8 @@
 #include "server/program/program.h"
 #include "server/session/session.h"
 
-// The handlers of commands.def. handle() needs the session's lock. work() runs on the session's worker
-// without it; work_of() looks up the message's programs beforehand, with the lock, because the client may
-// release them meanwhile.
+// The handlers of commands.def. work() runs on the session's worker; work_of() looks up the message's programs
+// beforehand, because the client may release them meanwhile.
 namespace remotecl::server {
 
 // The program that a message is about, and those that it includes or links.
@@ -28,7 +27,8 @@ ProgramWork work_of(Session& session, const LinkProgram& message) REQUIRES(sessi
 void check_peer(PeerId peer);
 
 #define REMOTECL_HANDLER_kInline(name) void handle(Session& session, const name& message) REQUIRES(session_lock);
-#define REMOTECL_HANDLER_kWorker(name) void work(Session& session, const name& message, const ProgramWork& work);
+#define REMOTECL_HANDLER_kWorker(name) \
+  void work(Session& session, const name& message, const ProgramWork& work) EXCLUDES(session_lock);
 #define REMOTECL_COMMAND(name, number, place) REMOTECL_HANDLER_##place(name)
 #define REMOTECL_REPORT(name, number)
 #define REMOTECL_PEER_MESSAGE(name, number)

@@ -7,6 +7,7 @@
 #include "runtime/base/mutex.h"
 #include "runtime/base/ref_counted.h"
 #include "server/program/program.h"
+#include "server/util/session_lock.h"
 #include "server/util/worker.h"
 
 namespace remotecl::server {
@@ -21,10 +22,10 @@ class LateNatives {
  public:
   // `make` gives the program a native program. It must not throw.
   void start(const Ref<Program>& program, std::function<void()> make) EXCLUDES(mutex_);
-  // Waits for all that was started for this program. Call it without the session's lock.
-  void wait(const Program& program) EXCLUDES(mutex_);
+  // Waits for all that was started for this program.
+  void wait(const Program& program) EXCLUDES(session_lock, mutex_);
   // The same for a while; returns false if that was not enough.
-  bool wait_for(const Program& program, std::chrono::milliseconds time) EXCLUDES(mutex_);
+  bool wait_for(const Program& program, std::chrono::milliseconds time) EXCLUDES(session_lock, mutex_);
   // Waits for what runs and drops the rest.
   void stop() { worker_.stop(); }
 

@@ -35,8 +35,7 @@ namespace remotecl::server {
 
 // One client. Owned by its host and by whatever has work of it in flight. Threads: the control connection's
 // thread reads commands and hands them to the native drivers; channel threads move bulk data; one worker
-// builds, another continues where a driver's callback may not, a third runs kernels that print. All state is
-// under one lock unless a comment says otherwise.
+// builds, another continues where a driver's callback may not, a third runs kernels that print.
 class Session final : public Strand, public StatusSource {
  public:
   // `address`: the client's. `is_resumable`: the client will reconnect when it loses a connection.
@@ -88,13 +87,13 @@ class Session final : public Strand, public StatusSource {
   void find_ends() override;
 
   // ---- For the handlers of messages.
-  Outbox& outbox() { return outbox_; }                                    // any thread
-  StripeTable& stripes() { return stripes_; }                             // any thread
-  PeerTable& peers() { return peers_; }                                   // any thread
-  EventReporter& reporter() { return execution_.reporter; }               // any thread
-  Builds& builds() { return builds_; }                                    // any thread
-  LentChunks& lent_chunks() { return lent_chunks_; }                      // any thread
-  Device& device(std::uint32_t index) { return objects_.device(index); }  // any thread
+  Outbox& outbox() { return outbox_; }
+  StripeTable& stripes() { return stripes_; }
+  PeerTable& peers() { return peers_; }
+  EventReporter& reporter() { return execution_.reporter; }
+  Builds& builds() { return builds_; }
+  LentChunks& lent_chunks() { return lent_chunks_; }
+  Device& device(std::uint32_t index) { return objects_.device(index); }
   Mutex& mutex() RETURN_CAPABILITY(session_lock) { return mutex_; }
   void later(std::function<void()> job) override;
   void post(std::function<void()> job) override;
