@@ -149,7 +149,7 @@ constexpr cl_device_info kZeroBits[] = {
 
 // Where the device is in its own machine. Programs would look for that place in their own machine, and so take the
 // device for another one, bind threads to the wrong cores, or take two devices of two servers for one.
-constexpr cl_device_info kPlacesInItsMachine[] = {
+constexpr cl_device_info kPciInfo[] = {
     CL_DEVICE_PCI_BUS_INFO_KHR,
     0x4008,  // CL_DEVICE_PCI_BUS_ID_NV
     0x4009,  // CL_DEVICE_PCI_SLOT_ID_NV
@@ -174,7 +174,7 @@ bool answer_unsupported(Device& device, cl_device_info name, const InfoSink& sin
     sink.value<cl_uint>(0);
   } else if (is_in(kZeroBits, name)) {
     sink.value<cl_bitfield>(0);
-  } else if (is_in(kPlacesInItsMachine, name)) {
+  } else if (is_in(kPciInfo, name)) {
     throw icd::ApiError{CL_INVALID_VALUE};
   } else {
     return false;
@@ -236,7 +236,7 @@ const DeviceRow kDeviceInfo[] = {
     kCorrected<cl_bool, CL_DEVICE_LUID_VALID_KHR, CL_FALSE>,
     // Profiles are in this host's clock already.
     kCorrected<cl_ulong, CL_DEVICE_PROFILING_TIMER_OFFSET_AMD, 0>,
-    // An unknown type, for the reason given at kPlacesInItsMachine.
+    // An unknown type, for the reason given at kPciInfo.
     {CL_DEVICE_TOPOLOGY_AMD,
      [](Device& d, const InfoSink& sink) {
        correct<cl_device_topology_amd>(d, CL_DEVICE_TOPOLOGY_AMD, sink, cl_device_topology_amd{});

@@ -63,7 +63,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBuffer(cl_command_queue command_que
     icd::require_host_may_read(from);
     dependencies.require_no_failure(blocking);
     if (size == 0) return enqueue_nothing(queue, CL_COMMAND_READ_BUFFER, dependencies, blocking);
-    if (const SvmPlace to = icd::unmapped_svm(queue.context(), pointer, size); to.memory) {
+    if (const SvmAddress to = icd::unmapped_svm(queue.context(), pointer, size); to.memory) {
       return icd::maybe_blocking(blocking, dependencies, [&](Event** done) {
         return enqueue_copy(queue, from, *to.memory, offset, to.offset, size, dependencies.wait(), done,
                             CL_COMMAND_READ_BUFFER);
@@ -91,7 +91,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteBuffer(cl_command_queue command_qu
     icd::require_host_may_write(to);
     dependencies.require_no_failure(blocking);
     if (size == 0) return enqueue_nothing(queue, CL_COMMAND_WRITE_BUFFER, dependencies, blocking);
-    if (const SvmPlace from = icd::unmapped_svm(queue.context(), pointer, size); from.memory) {
+    if (const SvmAddress from = icd::unmapped_svm(queue.context(), pointer, size); from.memory) {
       return icd::maybe_blocking(blocking, dependencies, [&](Event** done) {
         return enqueue_copy(queue, *from.memory, to, from.offset, offset, size, dependencies.wait(), done,
                             CL_COMMAND_WRITE_BUFFER);

@@ -111,7 +111,8 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadBufferRect(cl_command_queue command
     require_in_bounds(from, at, size);
     icd::require_host_may_read(from);
     dependencies.require_no_failure(blocking);
-    if (const SvmPlace to = icd::unmapped_svm(queue.context(), pointer, host.begin() + host.extent(size)); to.memory) {
+    if (const SvmAddress to = icd::unmapped_svm(queue.context(), pointer, host.begin() + host.extent(size));
+        to.memory) {
       return icd::maybe_blocking(blocking, dependencies, [&](Event** done) {
         return enqueue_copy_rect(queue, from, *to.memory, at, shifted(host, to.offset), size, dependencies.wait(), done,
                                  CL_COMMAND_READ_BUFFER_RECT);
@@ -140,7 +141,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteBufferRect(cl_command_queue comman
     require_in_bounds(to, at, size);
     icd::require_host_may_write(to);
     dependencies.require_no_failure(blocking);
-    if (const SvmPlace from = icd::unmapped_svm(queue.context(), pointer, host.begin() + host.extent(size));
+    if (const SvmAddress from = icd::unmapped_svm(queue.context(), pointer, host.begin() + host.extent(size));
         from.memory) {
       return icd::maybe_blocking(blocking, dependencies, [&](Event** done) {
         return enqueue_copy_rect(queue, *from.memory, to, shifted(host, from.offset), at, size, dependencies.wait(),

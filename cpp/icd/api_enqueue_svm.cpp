@@ -17,10 +17,10 @@ CommandQueue& svm_queue(cl_command_queue handle) {
 }
 
 // The allocation that contains the `size` bytes at `pointer`.
-SvmPlace place_of(CommandQueue& queue, const void* pointer, std::size_t size) {
-  SvmPlace place = find_svm(queue.context(), pointer);
-  require(place.holds(size), CL_INVALID_VALUE);
-  return place;
+SvmAddress checked_address(CommandQueue& queue, const void* pointer, std::size_t size) {
+  SvmAddress address = find_svm(queue.context(), pointer);
+  require(address.holds(size), CL_INVALID_VALUE);
+  return address;
 }
 
 void require_known_map_flags(cl_map_flags flags) {
@@ -38,7 +38,7 @@ cl_int copy(CommandQueue& queue, bool blocking, void* to, const void* from, size
     return maybe_blocking(blocking, dependencies,
                           [&](Event** event) { return enqueue_marker(queue, false, kType, wait, event); });
   }
-  const SvmPlace source = find_svm(queue.context(), from), destination = find_svm(queue.context(), to);
+  const SvmAddress source = find_svm(queue.context(), from), destination = find_svm(queue.context(), to);
   const bool from_svm = source.holds(size), to_svm = destination.holds(size);
   // Memory that begins in an allocation must end there.
   require(from_svm || !source.memory || source.offset == source.memory->size(), CL_INVALID_VALUE);
@@ -118,9 +118,9 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMMemFill(cl_command_queue command_que
       return dependencies.finish(
           enqueue_marker(queue, false, CL_COMMAND_SVM_MEMFILL, dependencies.wait(), dependencies.event()));
     }
-    const SvmPlace place = place_of(queue, pointer, size);
-    return dependencies.finish(enqueue_fill(queue, *place.memory,
-                                            Bytes(static_cast<const std::byte*>(pattern), pattern_size), place.offset,
+    const SvmAddress address = checked_address(queue, pointer, size);
+    return dependencies.finish(enqueue_fill(queue, *address.memory,
+                                            Bytes(static_cast<const std::byte*>(pattern), pattern_size), address.offset,
                                             size, dependencies.wait(), dependencies.event(), CL_COMMAND_SVM_MEMFILL));
   });
 }
@@ -134,10 +134,10 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMMap(cl_command_queue command_queue, 
     // "CL_INVALID_VALUE if svm_ptr is NULL; if size is 0."
     require(pointer != nullptr && size != 0, CL_INVALID_VALUE);
     require_known_map_flags(flags);
-    const SvmPlace place = place_of(queue, pointer, size);
+    const SvmAddress address = checked_address(queue, pointer, size);
     dependencies.require_no_failure(blocking);
     void* mapped = nullptr;
-    return dependencies.finish(enqueue_map(queue, *place.memory, blocking, flags, place.offset, size,
+    return dependencies.finish(enqueue_map(queue, *address.memory, blocking, flags, address.offset, size,
                                            dependencies.wait(), dependencies.event(), &mapped, CL_COMMAND_SVM_MAP));
   });
 }
@@ -149,9 +149,9 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMUnmap(cl_command_queue command_queue
     Dependencies dependencies(queue.context(), count, list, event);
     // "CL_INVALID_VALUE if svm_ptr is NULL."
     require(pointer != nullptr, CL_INVALID_VALUE);
-    const SvmPlace place = place_of(queue, pointer, 0);
-    return dependencies.finish(
-        enqueue_unmap(queue, *place.memory, pointer, dependencies.wait(), dependencies.event(), CL_COMMAND_SVM_UNMAP));
+    const SvmAddress address = checked_address(queue, pointer, 0);
+    return dependencies.finish(enqueue_unmap(queue, *address.memory, pointer, dependencies.wait(), dependencies.event(),
+                                             CL_COMMAND_SVM_UNMAP));
   });
 }
 
@@ -170,7 +170,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMMigrateMem(cl_command_queue command_
     for (cl_uint i = 0; i < num_pointers; ++i) {
       // "CL_INVALID_VALUE if sizes[i] is non-zero range [svm_pointers[i], svm_pointers[i]+sizes[i]) is not contained
       // within an existing clSVMAlloc allocation."
-      keep.push_back(place_of(queue, pointers[i], sizes == nullptr ? 0 : sizes[i]).memory);
+      keep.push_back(checked_address(queue, pointers[i], sizes == nullptr ? 0 : sizes[i]).memory);
       memory.push_back(keep.back().get());
     }
     return dependencies.finish(

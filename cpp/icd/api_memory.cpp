@@ -30,11 +30,11 @@ cl_mem make_buffer(cl_context context, std::vector<cl_mem_properties> properties
   const bool wants_pointer = (flags & (CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR)) != 0;
   require(wants_pointer == (host_ptr != nullptr), CL_INVALID_HOST_PTR);
   if ((flags & CL_MEM_USE_HOST_PTR) != 0) {
-    if (const SvmPlace place = find_svm(in, host_ptr); place.holds(1)) {
+    if (const SvmAddress svm = find_svm(in, host_ptr); svm.holds(1)) {
       // "... if CL_MEM_USE_HOST_PTR is set in flags and host_ptr is a pointer returned by clSVMAlloc and size is
       // greater than the size passed to clSVMAlloc."
-      require(place.holds(size), CL_INVALID_BUFFER_SIZE);
-      return make_ref<MemoryObject>(place.memory, place.offset, flags, size, std::move(properties)).detach()->handle();
+      require(svm.holds(size), CL_INVALID_BUFFER_SIZE);
+      return make_ref<MemoryObject>(svm.memory, svm.offset, flags, size, std::move(properties)).detach()->handle();
     }
   }
   auto made = make_ref<MemoryObject>(Ref<Context>(&in), flags, size, host_ptr, std::move(properties));

@@ -1,5 +1,5 @@
 #include "icd/enqueue_checks.h"
-#include "icd/json_answer.h"
+#include "icd/json_result.h"
 #include "icd/root.h"
 #include "icd/wait_list.h"
 #include "remotecl/remotecl.h"

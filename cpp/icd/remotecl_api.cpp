@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "icd/boundary.h"
-#include "icd/json_answer.h"
+#include "icd/json_result.h"
 #include "runtime/client/objects/event.h"
 #include "runtime/client/objects/memory_object.h"
 #include "runtime/client/objects/platform.h"
@@ -105,7 +105,7 @@ int succeed(Action&& action, char** error) {
   } catch (...) {
     text = "unknown error";
   }
-  if (error != nullptr) *error = answer_json([&] { return json(text); });
+  if (error != nullptr) *error = json_result([&] { return json(text); });
   return -1;
 }
 
@@ -158,7 +158,7 @@ void remotecl_expect_shutdown(const char* address) {
 }
 
 char* remotecl_servers_json(void) {
-  return answer_json([] {
+  return json_result([] {
     json result = json::array();
     for (const ServerStatus& server : Platform::instance().servers()) result.push_back(server_json(server));
     return result;
@@ -166,7 +166,7 @@ char* remotecl_servers_json(void) {
 }
 
 char* remotecl_residency_json(cl_mem memory) {
-  return answer_json([&] {
+  return json_result([&] {
     json result = json::array();
     if (memory != nullptr) {
       if (MemoryObject* one = from_handle<MemoryObject>(memory)) result.push_back(residency_json(*one));

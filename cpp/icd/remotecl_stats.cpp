@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "icd/json_answer.h"
+#include "icd/json_result.h"
 #include "icd/root.h"
 #include "icd/status_json.h"
 #include "remotecl/remotecl.h"
@@ -111,7 +111,7 @@ const char* name_of(Operation::Kind kind) {
 extern "C" {
 
 char* remotecl_stats_json(void) {
-  return answer_json([] {
+  return json_result([] {
     return json{{"servers", servers_json()},
                 {"links", links_json()},
                 {"transfers", transfers_json()},
@@ -121,7 +121,7 @@ char* remotecl_stats_json(void) {
 }
 
 char* remotecl_operations_json(void) {
-  return answer_json([] {
+  return json_result([] {
     json operations = json::array();
     for (const Operation& operation : Platform::instance().group().operations.list()) {
       operations.push_back({{"id", operation.id},

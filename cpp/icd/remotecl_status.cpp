@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "icd/json_answer.h"
+#include "icd/json_result.h"
 #include "icd/status_json.h"
 #include "remotecl/remotecl.h"
 #include "runtime/client/objects/platform.h"
@@ -48,7 +48,7 @@ json ask_session(const ServerStatus& server, const Names& names) {
         session.send(GetStatus{token});
         session.flush();
       },
-      [names](const StatusWithRdma& answer) { return status_json(answer, names); });
+      [names](const StatusWithRdma& reply) { return status_json(reply, names); });
   result["state"] = status ? "connected" : "lost";
   if (status) {
     const auto passed = std::chrono::steady_clock::now() - begin;
@@ -70,7 +70,7 @@ auto or_error(char** error, Body&& body) noexcept -> decltype(body()) {
     text = failure.what();
   } catch (...) {
   }
-  if (error != nullptr) *error = answer_json([&] { return json(text); });
+  if (error != nullptr) *error = json_result([&] { return json(text); });
   return nullptr;
 }
 
@@ -79,7 +79,7 @@ auto or_error(char** error, Body&& body) noexcept -> decltype(body()) {
 extern "C" {
 
 char* remotecl_status_json(void) {
-  return answer_json([] {
+  return json_result([] {
     const std::vector<ServerStatus> servers = Platform::instance().servers();
     const Names names = names_of(servers);
     json result = json::array();
@@ -96,9 +96,9 @@ remotecl_monitor* remotecl_monitor_open(const char* server, char** error) {
 
 char* remotecl_monitor_status_json(remotecl_monitor* monitor, char** error) {
   return or_error(error, [monitor] {
-    const StatusAnswer answer = monitor->monitor.ask();
-    json result = status_json(answer, no_name);
-    result["round_trip_us"] = answer.round_trip_us;
+    const StatusReply reply = monitor->monitor.ask();
+    json result = status_json(reply, no_name);
+    result["round_trip_us"] = reply.round_trip_us;
     result["epoch"] = monitor->monitor.welcome().epoch;
     return copy_json(result);
   });

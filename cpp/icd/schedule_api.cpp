@@ -1,7 +1,7 @@
 // The automatic device and its placements, for remotecl.h.
 #include <nlohmann/json.hpp>
 
-#include "icd/json_answer.h"
+#include "icd/json_result.h"
 #include "icd/root.h"
 #include "remotecl/remotecl.h"
 #include "runtime/client/objects/event.h"
@@ -87,11 +87,11 @@ int remotecl_set_policy(const remotecl_policy* table, void* self, char** error) 
 }
 
 char* remotecl_policy_device(unsigned device) {
-  return answer_json([&] { return device_json(icd::root().placement.device(device)); });
+  return json_result([&] { return device_json(icd::root().placement.device(device)); });
 }
 
 char* remotecl_explain_event(cl_event event) {
-  return answer_json([&]() -> json {
+  return json_result([&]() -> json {
     Event* const of = from_handle<Event>(event);
     if (of == nullptr) return nullptr;
     const auto decision = icd::root().placement.explain(of->id());

@@ -8,13 +8,13 @@ namespace remotecl::icd {
 
 // Where the "host memory" of a read or write is, if it is shared virtual memory that is not mapped. The
 // devices have its bytes then, so the command is a copy there.
-inline SvmPlace unmapped_svm(Context& context, const void* pointer, std::uint64_t size) {
-  SvmPlace place = find_svm(context, pointer);
-  if (!place.memory || !place.holds(1)) return {};
-  require(place.holds(size), CL_INVALID_VALUE);
+inline SvmAddress unmapped_svm(Context& context, const void* pointer, std::uint64_t size) {
+  SvmAddress address = find_svm(context, pointer);
+  if (!address.memory || !address.holds(1)) return {};
+  require(address.holds(size), CL_INVALID_VALUE);
   const MutexLock lock(context.memory_mutex());
-  if (place.memory->is_mapped(place.offset, size)) return {};
-  return place;
+  if (address.memory->is_mapped(address.offset, size)) return {};
+  return address;
 }
 
 }  // namespace remotecl::icd

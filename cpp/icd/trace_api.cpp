@@ -2,7 +2,7 @@
 #include <charconv>
 
 #include "icd/command_names.h"
-#include "icd/json_answer.h"
+#include "icd/json_result.h"
 #include "remotecl/remotecl.h"
 #include "runtime/client/objects/event.h"
 #include "runtime/client/support/fork_guard.h"
@@ -150,7 +150,7 @@ int remotecl_trace_start(uint64_t records_max, char** error) {
 }
 
 char* remotecl_trace_stop(double wait_s) {
-  return answer_json([&] {
+  return json_result([&] {
     const auto trace = Tracer::instance().stop(std::chrono::duration<double>(std::clamp(wait_s, 0.0, 1e6)));
     if (trace == nullptr) throw std::logic_error("no trace is running");
     return trace_text(*trace);
@@ -158,7 +158,7 @@ char* remotecl_trace_stop(double wait_s) {
 }
 
 char* remotecl_events_json(const cl_event* events, size_t count) {
-  return answer_json([&] {
+  return json_result([&] {
     json result = json::array();
     for (std::size_t i = 0; i < count; ++i) {
       Event* const event = from_handle<Event>(events[i]);

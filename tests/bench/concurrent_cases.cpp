@@ -15,9 +15,9 @@ class LongKernels {
  public:
   LongKernels(const Fleet& fleet, cl_uint rounds) : fleet_(fleet), rounds_(rounds) {
     expected_ = computed_word(kSeed, rounds);
-    for (size_t place = 0; place < fleet.size(); ++place) {
+    for (size_t index = 0; index < fleet.size(); ++index) {
       results_.push_back(fleet.make_buffer(sizeof(cl_int)));
-      profiling_queues_.push_back(make_queue(fleet.context(), fleet.device(place), CL_QUEUE_PROFILING_ENABLE));
+      profiling_queues_.push_back(make_queue(fleet.context(), fleet.device(index), CL_QUEUE_PROFILING_ENABLE));
     }
   }
 
@@ -25,10 +25,10 @@ class LongKernels {
   double finish_in_turn() {
     clear();
     const Stopwatch watch;
-    for (size_t place = 0; place < fleet_.size(); ++place) {
-      fleet_.compute(fleet_.queue(place), results_[place], kSeed, rounds_);
+    for (size_t index = 0; index < fleet_.size(); ++index) {
+      fleet_.compute(fleet_.queue(index), results_[index], kSeed, rounds_);
     }
-    for (size_t place = 0; place < fleet_.size(); ++place) fleet_.finish(place);
+    for (size_t index = 0; index < fleet_.size(); ++index) fleet_.finish(index);
     const double seconds = watch.seconds();
     verify();
     return seconds;
@@ -38,11 +38,11 @@ class LongKernels {
   double longest_alone() {
     clear();
     double longest = 0;
-    for (size_t place = 0; place < fleet_.size(); ++place) {
+    for (size_t index = 0; index < fleet_.size(); ++index) {
       cl_event event = nullptr;
-      fleet_.compute(profiling_queues_[place].get(), results_[place], kSeed, rounds_, &event);
+      fleet_.compute(profiling_queues_[index].get(), results_[index], kSeed, rounds_, &event);
       const Event owner(event);
-      ClSide::finish(profiling_queues_[place].get());
+      ClSide::finish(profiling_queues_[index].get());
       longest = std::max(longest, duration(event));
     }
     verify();
@@ -62,14 +62,14 @@ class LongKernels {
   }
 
   void clear() const {
-    for (size_t place = 0; place < fleet_.size(); ++place) fleet_.write_int(place, results_[place], 0);
+    for (size_t index = 0; index < fleet_.size(); ++index) fleet_.write_int(index, results_[index], 0);
     fleet_.finish_all();
   }
 
   void verify() const {
-    for (size_t place = 0; place < fleet_.size(); ++place) {
-      if (static_cast<cl_uint>(fleet_.read_int(place, results_[place])) == expected_) continue;
-      throw DataError("long kernel " + std::to_string(place) + " on " + fleet_.name());
+    for (size_t index = 0; index < fleet_.size(); ++index) {
+      if (static_cast<cl_uint>(fleet_.read_int(index, results_[index])) == expected_) continue;
+      throw DataError("long kernel " + std::to_string(index) + " on " + fleet_.name());
     }
   }
 

@@ -25,19 +25,19 @@ class FannedOut {
     fleet_.produce(0, data_, kFanOutBytes, seed_);
     fleet_.finish_all();
     const Stopwatch watch;
-    for (size_t place = 1; place <= receivers; ++place) fleet_.migrate(place, data_);
+    for (size_t index = 1; index <= receivers; ++index) fleet_.migrate(index, data_);
     fleet_.finish_all();
     const double seconds = watch.seconds();
-    for (size_t place = 1; place <= receivers; ++place) verify(place);
+    for (size_t index = 1; index <= receivers; ++index) verify(index);
     return seconds;
   }
 
  private:
-  void verify(size_t place) const {
-    fleet_.write_int(place, matching_, 0);
-    fleet_.consume(place, data_, kFanOutBytes, seed_, matching_);
-    if (fleet_.read_int(place, matching_) != words_in(kFanOutBytes)) {
-      throw DataError("fan-out, receiver " + std::to_string(place) + " on " + fleet_.name());
+  void verify(size_t index) const {
+    fleet_.write_int(index, matching_, 0);
+    fleet_.consume(index, data_, kFanOutBytes, seed_, matching_);
+    if (fleet_.read_int(index, matching_) != words_in(kFanOutBytes)) {
+      throw DataError("fan-out, receiver " + std::to_string(index) + " on " + fleet_.name());
     }
   }
 

@@ -80,9 +80,9 @@ std::vector<cl_device_id> one_of_each_server(const DeviceChoice& wanted) {
       at->second = device;
     }
   }
-  std::vector<cl_device_id> places;
-  for (const std::string& server : servers) places.push_back(chosen.at(server));
-  return places;
+  std::vector<cl_device_id> members;
+  for (const std::string& server : servers) members.push_back(chosen.at(server));
+  return members;
 }
 
 }  // namespace
@@ -97,10 +97,10 @@ cl_uint computed_word(cl_uint seed, cl_uint rounds) {
   return value;
 }
 
-Fleet::Fleet(cl_platform_id platform, std::vector<cl_device_id> places)
-    : platform_(platform), name_(platform_name(platform)), places_(places) {
+Fleet::Fleet(cl_platform_id platform, std::vector<cl_device_id> members)
+    : platform_(platform), name_(platform_name(platform)), members_(members) {
   std::vector<cl_device_id> devices;
-  for (cl_device_id device : places) {
+  for (cl_device_id device : members) {
     if (std::find(devices.begin(), devices.end(), device) == devices.end()) devices.push_back(device);
   }
   context_ = make_context(platform, devices);
@@ -108,7 +108,7 @@ Fleet::Fleet(cl_platform_id platform, std::vector<cl_device_id> places)
   for (cl_device_id device : devices) {
     max_allocation_ = std::min<size_t>(max_allocation_, device_value<cl_ulong>(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE));
   }
-  for (cl_device_id device : places) queues_.push_back(make_queue(context_.get(), device, 0));
+  for (cl_device_id device : members) queues_.push_back(make_queue(context_.get(), device, 0));
   // With the names come the qualifiers: drivers tell only so that `consume` leaves its data as it is, and that the
   // place which produced it therefore still has it.
   program_ = build_program(context_.get(), devices, kFleetSource, "-cl-kernel-arg-info");
@@ -120,45 +120,45 @@ Fleet::Fleet(cl_platform_id platform, std::vector<cl_device_id> places)
   compute_ = make_kernel(program_, "compute");
 }
 
-void Fleet::increment(size_t place, const Memory& counter, cl_event wait, cl_event* event) const {
+void Fleet::increment(size_t index, const Memory& counter, cl_event wait, cl_event* event) const {
   set_argument(increment_, 0, counter.get());
-  enqueue(queue(place), increment_, 1, wait, event);
+  enqueue(queue(index), increment_, 1, wait, event);
 }
 
-void Fleet::produce(size_t place, const Memory& data, size_t size, cl_uint seed, cl_event wait, cl_event* event) const {
+void Fleet::produce(size_t index, const Memory& data, size_t size, cl_uint seed, cl_event wait, cl_event* event) const {
   const auto [items, words] = divide(size);
   set_argument(produce_, 0, data.get());
   set_argument(produce_, 1, words);
   set_argument(produce_, 2, seed);
-  enqueue(queue(place), produce_, items, wait, event);
+  enqueue(queue(index), produce_, items, wait, event);
 }
 
-void Fleet::produce_some(size_t place, const Memory& data, size_t size, cl_uint seed,
+void Fleet::produce_some(size_t index, const Memory& data, size_t size, cl_uint seed,
                          const Memory& content_size) const {
   const auto [items, words] = divide(size);
   set_argument(produce_some_, 0, data.get());
   set_argument(produce_some_, 1, words);
   set_argument(produce_some_, 2, seed);
   set_argument(produce_some_, 3, content_size.get());
-  enqueue(queue(place), produce_some_, items, nullptr, nullptr);
+  enqueue(queue(index), produce_some_, items, nullptr, nullptr);
 }
 
-void Fleet::consume(size_t place, const Memory& data, size_t size, cl_uint seed, const Memory& matching, cl_event wait,
+void Fleet::consume(size_t index, const Memory& data, size_t size, cl_uint seed, const Memory& matching, cl_event wait,
                     cl_event* event) const {
   const auto [items, words] = divide(size);
   set_argument(consume_, 0, data.get());
   set_argument(consume_, 1, words);
   set_argument(consume_, 2, seed);
   set_argument(consume_, 3, matching.get());
-  enqueue(queue(place), consume_, items, wait, event);
+  enqueue(queue(index), consume_, items, wait, event);
 }
 
-void Fleet::add(size_t place, const Memory& data, size_t size, cl_uint summand) const {
+void Fleet::add(size_t index, const Memory& data, size_t size, cl_uint summand) const {
   const auto [items, words] = divide(size);
   set_argument(add_, 0, data.get());
   set_argument(add_, 1, words);
   set_argument(add_, 2, summand);
-  enqueue(queue(place), add_, items, nullptr, nullptr);
+  enqueue(queue(index), add_, items, nullptr, nullptr);
 }
 
 void Fleet::compute(cl_command_queue queue, const Memory& result, cl_uint seed, cl_uint rounds, cl_event* event) const {
@@ -168,44 +168,44 @@ void Fleet::compute(cl_command_queue queue, const Memory& result, cl_uint seed, 
   enqueue(queue, compute_, 1, nullptr, event);
 }
 
-void Fleet::migrate(size_t place, const Memory& buffer) const {
+void Fleet::migrate(size_t index, const Memory& buffer) const {
   cl_mem memory = buffer.get();
-  check(clEnqueueMigrateMemObjects(queue(place), 1, &memory, 0, 0, nullptr, nullptr), "clEnqueueMigrateMemObjects");
+  check(clEnqueueMigrateMemObjects(queue(index), 1, &memory, 0, 0, nullptr, nullptr), "clEnqueueMigrateMemObjects");
 }
 
-void Fleet::flush(size_t place) const { check(clFlush(queue(place)), "clFlush"); }
+void Fleet::flush(size_t index) const { check(clFlush(queue(index)), "clFlush"); }
 
-void Fleet::finish(size_t place) const { check(clFinish(queue(place)), "clFinish"); }
+void Fleet::finish(size_t index) const { check(clFinish(queue(index)), "clFinish"); }
 
 void Fleet::finish_all() const {
-  for (size_t place = 0; place < size(); ++place) flush(place);
-  for (size_t place = 0; place < size(); ++place) finish(place);
+  for (size_t index = 0; index < size(); ++index) flush(index);
+  for (size_t index = 0; index < size(); ++index) finish(index);
 }
 
-void Fleet::write_int(size_t place, const Memory& buffer, cl_int value) const {
-  ClSide::write(queue(place), buffer, &value, sizeof value);
+void Fleet::write_int(size_t index, const Memory& buffer, cl_int value) const {
+  ClSide::write(queue(index), buffer, &value, sizeof value);
 }
 
-cl_int Fleet::read_int(size_t place, const Memory& buffer) const {
+cl_int Fleet::read_int(size_t index, const Memory& buffer) const {
   cl_int value = 0;
-  ClSide::read(queue(place), buffer, &value, sizeof value);
+  ClSide::read(queue(index), buffer, &value, sizeof value);
   return value;
 }
 
 Fleets::Fleets(DeviceChoice remote, std::optional<DeviceChoice> native)
     : remote_choice_(std::move(remote)),
       native_choice_(std::move(native)),
-      places_(one_of_each_server(remote_choice_)) {}
+      members_(one_of_each_server(remote_choice_)) {}
 
 const Fleet& Fleets::remotecl() {
-  if (!remotecl_) remotecl_ = std::make_unique<Fleet>(remote_choice_.platform, places_);
+  if (!remotecl_) remotecl_ = std::make_unique<Fleet>(remote_choice_.platform, members_);
   return *remotecl_;
 }
 
 const Fleet* Fleets::native() {
   if (native_choice_ && !native_) {
     native_ = std::make_unique<Fleet>(native_choice_->platform,
-                                      std::vector<cl_device_id>(places_.size(), native_choice_->device));
+                                      std::vector<cl_device_id>(members_.size(), native_choice_->device));
   }
   return native_.get();
 }
@@ -214,13 +214,13 @@ const Fleet& Fleets::remotecl_devices(Reach reach) {
   std::unique_ptr<Fleet>& fleet = devices_[reach].remotecl;
   if (fleet) return *fleet;
   const auto type = device_value<cl_device_type>(remote_choice_.device, CL_DEVICE_TYPE);
-  std::vector<cl_device_id> places = devices_of_type(remote_choice_.platform, type);
+  std::vector<cl_device_id> members = devices_of_type(remote_choice_.platform, type);
   if (reach == Reach::kFirstServer) {
-    const std::string server = device_string(places.at(0), CL_DEVICE_REMOTECL_SERVER);
+    const std::string server = device_string(members.at(0), CL_DEVICE_REMOTECL_SERVER);
     std::erase_if(
-        places, [&server](cl_device_id device) { return device_string(device, CL_DEVICE_REMOTECL_SERVER) != server; });
+        members, [&server](cl_device_id device) { return device_string(device, CL_DEVICE_REMOTECL_SERVER) != server; });
   }
-  fleet = std::make_unique<Fleet>(remote_choice_.platform, std::move(places));
+  fleet = std::make_unique<Fleet>(remote_choice_.platform, std::move(members));
   return *fleet;
 }
 
@@ -231,9 +231,9 @@ const Fleet* Fleets::native_devices(Reach reach) {
   if (fleet) return fleet.get();
   const auto type = device_value<cl_device_type>(native_choice_->device, CL_DEVICE_TYPE);
   const std::vector<cl_device_id> devices = devices_of_type(native_choice_->platform, type);
-  std::vector<cl_device_id> places;
-  for (size_t i = 0; i < count; ++i) places.push_back(devices.at(i % devices.size()));
-  fleet = std::make_unique<Fleet>(native_choice_->platform, std::move(places));
+  std::vector<cl_device_id> members;
+  for (size_t i = 0; i < count; ++i) members.push_back(devices.at(i % devices.size()));
+  fleet = std::make_unique<Fleet>(native_choice_->platform, std::move(members));
   return fleet.get();
 }
 

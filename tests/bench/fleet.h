@@ -25,45 +25,45 @@ cl_uint computed_word(cl_uint seed, cl_uint rounds);
 class Fleet {
  public:
   // A device may be there more than once: then its places share it.
-  Fleet(cl_platform_id platform, std::vector<cl_device_id> places);
+  Fleet(cl_platform_id platform, std::vector<cl_device_id> members);
 
   const std::string& name() const { return name_; }
   size_t size() const { return queues_.size(); }
-  cl_command_queue queue(size_t place) const { return queues_.at(place).get(); }
-  cl_device_id device(size_t place) const { return places_.at(place); }
+  cl_command_queue queue(size_t index) const { return queues_.at(index).get(); }
+  cl_device_id device(size_t index) const { return members_.at(index); }
   cl_context context() const { return context_.get(); }
   size_t max_allocation() const { return max_allocation_; }
   cl_platform_id platform() const { return platform_; }
 
   Memory make_buffer(size_t size) const { return bench::make_buffer(context_.get(), size); }
 
-  void increment(size_t place, const Memory& counter, cl_event wait = nullptr, cl_event* event = nullptr) const;
+  void increment(size_t index, const Memory& counter, cl_event wait = nullptr, cl_event* event = nullptr) const;
   // Fills the first `size` bytes, whole pages, with what only `seed` gives.
-  void produce(size_t place, const Memory& data, size_t size, cl_uint seed, cl_event wait = nullptr,
+  void produce(size_t index, const Memory& data, size_t size, cl_uint seed, cl_event wait = nullptr,
                cl_event* event = nullptr) const;
   // The same for less than a page, and writes `size` into `content_size`.
-  void produce_some(size_t place, const Memory& data, size_t size, cl_uint seed, const Memory& content_size) const;
+  void produce_some(size_t index, const Memory& data, size_t size, cl_uint seed, const Memory& content_size) const;
   // Adds to `matching` how many of the first `size` bytes' words are as produced.
-  void consume(size_t place, const Memory& data, size_t size, cl_uint seed, const Memory& matching,
+  void consume(size_t index, const Memory& data, size_t size, cl_uint seed, const Memory& matching,
                cl_event wait = nullptr, cl_event* event = nullptr) const;
   // Adds `summand` to each word of the first `size` bytes, whole pages.
-  void add(size_t place, const Memory& data, size_t size, cl_uint summand) const;
+  void add(size_t index, const Memory& data, size_t size, cl_uint summand) const;
   // One work item that computes for a time in proportion to `rounds`, in a queue of the place's device.
   void compute(cl_command_queue queue, const Memory& result, cl_uint seed, cl_uint rounds,
                cl_event* event = nullptr) const;
-  void migrate(size_t place, const Memory& buffer) const;
-  void flush(size_t place) const;
-  void finish(size_t place) const;
+  void migrate(size_t index, const Memory& buffer) const;
+  void flush(size_t index) const;
+  void finish(size_t index) const;
   void finish_all() const;
 
-  void write_int(size_t place, const Memory& buffer, cl_int value) const;
-  cl_int read_int(size_t place, const Memory& buffer) const;
+  void write_int(size_t index, const Memory& buffer, cl_int value) const;
+  cl_int read_int(size_t index, const Memory& buffer) const;
 
  private:
   cl_platform_id platform_;
   std::string name_;
   size_t max_allocation_ = 0;
-  std::vector<cl_device_id> places_;
+  std::vector<cl_device_id> members_;
   Context context_;
   std::vector<Queue> queues_;
   Program program_;
@@ -84,7 +84,7 @@ class Fleets {
  public:
   Fleets(DeviceChoice remote, std::optional<DeviceChoice> native);
 
-  size_t server_count() const { return places_.size(); }
+  size_t server_count() const { return members_.size(); }
   // One place on every server, the device like the chosen one where the server has such.
   const Fleet& remotecl();
   // As many places on the native device; null where there is none.
@@ -103,7 +103,7 @@ class Fleets {
 
   DeviceChoice remote_choice_;
   std::optional<DeviceChoice> native_choice_;
-  std::vector<cl_device_id> places_;
+  std::vector<cl_device_id> members_;
   std::unique_ptr<Fleet> remotecl_;
   std::unique_ptr<Fleet> native_;
   std::map<Reach, Sides> devices_;

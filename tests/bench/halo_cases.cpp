@@ -26,7 +26,7 @@ enum class Phase { kRead, kWrite };
 class Halo {
  public:
   Halo(const Fleet& fleet, size_t size) : fleet_(fleet), size_(size) {
-    for (size_t place = 0; place < fleet.size(); ++place) {
+    for (size_t index = 0; index < fleet.size(); ++index) {
       borders_.push_back({fleet.make_buffer(size), fleet.make_buffer(sizeof(cl_int)), std::vector<cl_uint>(words()),
                           std::vector<cl_uint>(words())});
     }
@@ -51,60 +51,60 @@ class Halo {
 
   double read() {
     ++seed_;
-    for (size_t place = 0; place < fleet_.size(); ++place) {
-      fleet_.produce(place, borders_[place].device, size_, seed_ + static_cast<cl_uint>(place));
-      for (cl_uint& word : borders_[place].received) word = ~word;
+    for (size_t index = 0; index < fleet_.size(); ++index) {
+      fleet_.produce(index, borders_[index].device, size_, seed_ + static_cast<cl_uint>(index));
+      for (cl_uint& word : borders_[index].received) word = ~word;
     }
     fleet_.finish_all();
     const Stopwatch watch;
-    for (size_t place = 0; place < fleet_.size(); ++place) {
-      Border& border = borders_[place];
-      check(clEnqueueReadBuffer(fleet_.queue(place), border.device.get(), CL_FALSE, 0, size_, border.received.data(), 0,
+    for (size_t index = 0; index < fleet_.size(); ++index) {
+      Border& border = borders_[index];
+      check(clEnqueueReadBuffer(fleet_.queue(index), border.device.get(), CL_FALSE, 0, size_, border.received.data(), 0,
                                 nullptr, nullptr),
             "clEnqueueReadBuffer");
     }
-    for (size_t place = 0; place < fleet_.size(); ++place) fleet_.finish(place);
+    for (size_t index = 0; index < fleet_.size(); ++index) fleet_.finish(index);
     const double seconds = watch.seconds();
-    for (size_t place = 0; place < fleet_.size(); ++place) verify_received(place);
+    for (size_t index = 0; index < fleet_.size(); ++index) verify_received(index);
     return seconds;
   }
 
   double write() {
     seed_ += static_cast<cl_uint>(fleet_.size());
-    for (size_t place = 0; place < fleet_.size(); ++place) fill_source(place);
+    for (size_t index = 0; index < fleet_.size(); ++index) fill_source(index);
     const Stopwatch watch;
-    for (size_t place = 0; place < fleet_.size(); ++place) {
-      const Border& border = borders_[place];
-      check(clEnqueueWriteBuffer(fleet_.queue(place), border.device.get(), CL_FALSE, 0, size_, border.source.data(), 0,
+    for (size_t index = 0; index < fleet_.size(); ++index) {
+      const Border& border = borders_[index];
+      check(clEnqueueWriteBuffer(fleet_.queue(index), border.device.get(), CL_FALSE, 0, size_, border.source.data(), 0,
                                  nullptr, nullptr),
             "clEnqueueWriteBuffer");
     }
-    for (size_t place = 0; place < fleet_.size(); ++place) fleet_.finish(place);
+    for (size_t index = 0; index < fleet_.size(); ++index) fleet_.finish(index);
     const double seconds = watch.seconds();
-    for (size_t place = 0; place < fleet_.size(); ++place) verify_written(place);
+    for (size_t index = 0; index < fleet_.size(); ++index) verify_written(index);
     seed_ += static_cast<cl_uint>(fleet_.size());
     return seconds;
   }
 
-  void fill_source(size_t place) {
-    const cl_uint seed = seed_ + static_cast<cl_uint>(place);
-    std::vector<cl_uint>& source = borders_[place].source;
+  void fill_source(size_t index) {
+    const cl_uint seed = seed_ + static_cast<cl_uint>(index);
+    std::vector<cl_uint>& source = borders_[index].source;
     for (cl_uint i = 0; i < source.size(); ++i) source[i] = produced_word(i, seed);
   }
 
-  void verify_received(size_t place) const {
-    const cl_uint seed = seed_ + static_cast<cl_uint>(place);
-    const std::vector<cl_uint>& received = borders_[place].received;
+  void verify_received(size_t index) const {
+    const cl_uint seed = seed_ + static_cast<cl_uint>(index);
+    const std::vector<cl_uint>& received = borders_[index].received;
     for (cl_uint i = 0; i < received.size(); ++i) {
       if (received[i] != produced_word(i, seed)) throw DataError("halo read on " + fleet_.name());
     }
   }
 
-  void verify_written(size_t place) const {
-    const cl_uint seed = seed_ + static_cast<cl_uint>(place);
-    fleet_.write_int(place, borders_[place].matching, 0);
-    fleet_.consume(place, borders_[place].device, size_, seed, borders_[place].matching);
-    if (fleet_.read_int(place, borders_[place].matching) != static_cast<cl_int>(words())) {
+  void verify_written(size_t index) const {
+    const cl_uint seed = seed_ + static_cast<cl_uint>(index);
+    fleet_.write_int(index, borders_[index].matching, 0);
+    fleet_.consume(index, borders_[index].device, size_, seed, borders_[index].matching);
+    if (fleet_.read_int(index, borders_[index].matching) != static_cast<cl_int>(words())) {
       throw DataError("halo write on " + fleet_.name());
     }
   }

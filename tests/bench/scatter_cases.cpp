@@ -14,9 +14,9 @@ class ScatteredArray {
  public:
   explicit ScatteredArray(const Fleet& fleet) : fleet_(fleet), array_(kArrayBytes / sizeof(cl_uint)) {
     const size_t pages = kArrayBytes / kPageBytes;
-    for (size_t place = 0; place < fleet.size(); ++place) {
-      const size_t begin = pages * place / fleet.size() * kPageBytes;
-      const size_t size = pages * (place + 1) / fleet.size() * kPageBytes - begin;
+    for (size_t index = 0; index < fleet.size(); ++index) {
+      const size_t begin = pages * index / fleet.size() * kPageBytes;
+      const size_t size = pages * (index + 1) / fleet.size() * kPageBytes - begin;
       parts_.push_back({begin, size, fleet.make_buffer(size)});
     }
   }
@@ -26,8 +26,8 @@ class ScatteredArray {
     ++seed_;
     for (cl_uint i = 0; i < array_.size(); ++i) array_[i] = produced_word(i, seed_);
     const double there = scatter();
-    for (size_t place = 0; place < fleet_.size(); ++place) {
-      fleet_.add(place, parts_[place].device, parts_[place].size, seed_);
+    for (size_t index = 0; index < fleet_.size(); ++index) {
+      fleet_.add(index, parts_[index].device, parts_[index].size, seed_);
     }
     fleet_.finish_all();
     const double back = gather();
@@ -48,25 +48,25 @@ class ScatteredArray {
 
   double scatter() {
     const Stopwatch watch;
-    for (size_t place = 0; place < fleet_.size(); ++place) {
-      const Part& part = parts_[place];
-      check(clEnqueueWriteBuffer(fleet_.queue(place), part.device.get(), CL_FALSE, 0, part.size, host(part), 0, nullptr,
+    for (size_t index = 0; index < fleet_.size(); ++index) {
+      const Part& part = parts_[index];
+      check(clEnqueueWriteBuffer(fleet_.queue(index), part.device.get(), CL_FALSE, 0, part.size, host(part), 0, nullptr,
                                  nullptr),
             "clEnqueueWriteBuffer");
     }
-    for (size_t place = 0; place < fleet_.size(); ++place) fleet_.finish(place);
+    for (size_t index = 0; index < fleet_.size(); ++index) fleet_.finish(index);
     return watch.seconds();
   }
 
   double gather() {
     const Stopwatch watch;
-    for (size_t place = 0; place < fleet_.size(); ++place) {
-      const Part& part = parts_[place];
-      check(clEnqueueReadBuffer(fleet_.queue(place), part.device.get(), CL_FALSE, 0, part.size, host(part), 0, nullptr,
+    for (size_t index = 0; index < fleet_.size(); ++index) {
+      const Part& part = parts_[index];
+      check(clEnqueueReadBuffer(fleet_.queue(index), part.device.get(), CL_FALSE, 0, part.size, host(part), 0, nullptr,
                                 nullptr),
             "clEnqueueReadBuffer");
     }
-    for (size_t place = 0; place < fleet_.size(); ++place) fleet_.finish(place);
+    for (size_t index = 0; index < fleet_.size(); ++index) fleet_.finish(index);
     return watch.seconds();
   }
 

@@ -39,9 +39,9 @@ double processor_seconds() {
 }
 
 // Each buffer is on one device and maybe on two more, and some are in this process too.
-class RandomPlaces : public Residency {
+class RandomResidency : public Residency {
  public:
-  RandomPlaces(std::size_t devices, std::mt19937& random) : holders_(kBuffers) {
+  RandomResidency(std::size_t devices, std::mt19937& random) : holders_(kBuffers) {
     for (IndexSet& holders : holders_) {
       for (auto count = 1 + random() % 3; count > 0; --count) holders.add(random() % static_cast<DeviceId>(devices));
     }
@@ -59,7 +59,7 @@ class RandomPlaces : public Residency {
 class Program {
  public:
   Program(std::string_view policy, std::size_t devices)
-      : devices_(devices), places_(devices, random_), scheduler_(make_policy(policy), places_) {
+      : devices_(devices), residency_(devices, random_), scheduler_(make_policy(policy), residency_) {
     for (std::size_t device = 0; device < devices; ++device) add_device();
     for (std::size_t kernel = 0; kernel < kKernels; ++kernel) add_kernel();
     scheduler_.set_policy(make_policy(policy));
@@ -75,7 +75,7 @@ class Program {
                     .size = kItems,
                     .accesses = accesses,
                     .after = std::span(after).first(random_() % 2),
-                    .told = static_cast<DeviceId>(random_() % devices_)};
+                    .named = static_cast<DeviceId>(random_() % devices_)};
     now_ += 1e-4;
     const double before = processor_seconds();
     const Placement placement = scheduler_.place(task, now_);
@@ -103,7 +103,7 @@ class Program {
     for (DeviceId device = 0; device < devices_; ++device) {
       if (random_() % 10 == 0) continue;
       for (const double size : {kItems / 4, kItems * 3}) {
-        const Task task{.kernel = kernel, .size = size, .accesses = {}, .after = {}, .told = device};
+        const Task task{.kernel = kernel, .size = size, .accesses = {}, .after = {}, .named = device};
         const double seconds = 1e-4 * std::pow(100, random_() % 1000 / 1000.0);
         scheduler_.finished(scheduler_.place(task, 0).ticket, seconds, 0);
       }
@@ -117,7 +117,7 @@ class Program {
 
   const std::size_t devices_;
   std::mt19937 random_{1};
-  RandomPlaces places_;
+  RandomResidency residency_;
   Scheduler scheduler_;
   std::deque<Placement> in_flight_;
   Time now_ = 0;

@@ -64,7 +64,7 @@ Answers answer(const CompileProgram& message) { return built(message.token, mess
 Answers answer(const LinkProgram& message) { return built(message.token, message.devices); }
 Answers answer(const InspectProgram& message) { return built(message.token, message.devices); }
 
-// The bytes of a read, and its end. With `may_be_short` their number is told, too.
+// The bytes of a read, and its end. With `may_be_short` their number is reported, too.
 Answers bytes_of(TransferId transfer, EventId event, std::uint64_t size, bool may_be_short = false) {
   Answers answers;
   if (size <= kInlineDataMax) {
@@ -115,8 +115,8 @@ Answers decode_and_answer(Bytes payload) {
 
 std::vector<Record> honest_answers(std::uint16_t code, Bytes payload) {
   switch (code) {
-#define REMOTECL_COMMAND(name, number, place) \
-  case number:                                \
+#define REMOTECL_COMMAND(name, number, thread) \
+  case number:                                 \
     return decode_and_answer<name>(payload);
 #define REMOTECL_REPORT(name, number)
 #define REMOTECL_PEER_MESSAGE(name, number)

@@ -29,12 +29,12 @@ void describe(Bytes bytes) {
   }
 }
 
-void answer(Bytes bytes) {
-  AnswerMessage message{};
+void reply(Bytes bytes) {
+  ReplyMessage message{};
   // As long as an answer, so that its fields are reached.
   std::memcpy(&message, bytes.data(), std::min(bytes.size(), sizeof message));
   for (const Bytes each : {bytes, std::as_bytes(std::span(&message, 1))}) {
-    const auto outcome = read_answer(each, 1);
+    const auto outcome = read_reply(each, 1);
     if (!outcome) continue;
     require(outcome->code <= 0 && outcome->why.size() <= REMOTECL_PLUGIN_WHY_MAX);
     require(outcome->is_good() || !outcome->why.empty());
@@ -47,6 +47,6 @@ void answer(Bytes bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const Bytes bytes = std::as_bytes(std::span(data, size));
   describe(bytes);
-  if (size != 0) answer(bytes);
+  if (size != 0) reply(bytes);
   return 0;
 }

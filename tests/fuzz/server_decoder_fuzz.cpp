@@ -6,8 +6,8 @@ using namespace remotecl;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::decode_stream(std::as_bytes(std::span(data, size)), [](std::uint16_t code, Bytes payload) {
     switch (code) {
-#define REMOTECL_COMMAND(name, number, place) \
-  case number:                                \
+#define REMOTECL_COMMAND(name, number, thread) \
+  case number:                                 \
     return fuzz::check_message<name>(payload);
 #define REMOTECL_REPORT(name, number)
 #define REMOTECL_PEER_MESSAGE(name, number) \

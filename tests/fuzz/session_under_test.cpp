@@ -59,7 +59,7 @@ void check(Bytes payload) {
 void check_report(std::uint16_t code, Bytes payload) {
   if (code == Code::kStatus) return check<StatusWithRdma>(payload);
   switch (code) {
-#define REMOTECL_COMMAND(name, number, place)
+#define REMOTECL_COMMAND(name, number, thread)
 #define REMOTECL_REPORT(name, number) \
   case number:                        \
     return check<name>(payload);

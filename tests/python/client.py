@@ -20,7 +20,7 @@ class Client:
         )  # fmt: skip
         assert self.process.stdout.readline() == "there\n", self.process.stderr.read()
 
-    def tell(self) -> str:
+    def next_line(self) -> str:
         """Sends a line, and gives the one that comes back."""
         self.process.stdin.write("\n")
         self.process.stdin.flush()

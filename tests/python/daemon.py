@@ -31,9 +31,9 @@ class Daemon:
             text=True,
         )
         self.metrics_url = ""
-        self.told: list[str] = []  # before it listens
+        self.notices: list[str] = []  # before it listens
         for line in self.process.stdout:
-            self.told.append(line.rstrip("\n"))
+            self.notices.append(line.rstrip("\n"))
             if line.startswith("metrics on "):
                 self.metrics_url = line.removeprefix("metrics on ").strip()
             if line.startswith("listening on "):

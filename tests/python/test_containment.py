@@ -153,7 +153,7 @@ def test_a_socket_that_was_handed_over_leads_nowhere_else(bob):
 def test_other_processes_are_out_of_reach(shared, bob, whose):
     before = set(shared.processes())
     with Client(GOES_ON, shared.name(whose)) as other:
-        assert other.tell() == "right\n"
+        assert other.next_line() == "right\n"
         victims = [shared.daemon.process.pid, *(before | set(shared.processes())) - {bob.call(39)}]
         for victim in victims:
             calls = Calls()
@@ -175,7 +175,7 @@ def test_other_processes_are_out_of_reach(shared, bob, whose):
             for name in ("environ", "mem", "maps", "status", "fd", "root", "cwd/made by a kernel"):
                 assert bob.read(f"/proc/{victim}/{name}") in REFUSED, name
         assert bob.call(62, -1, 0) == -errno.EPERM
-        assert other.tell() == "right\n"
+        assert other.next_line() == "right\n"
 
 
 def test_another_sessions_folder_is_closed(shared, bob):
@@ -192,7 +192,7 @@ def test_another_sessions_folder_is_closed(shared, bob):
         alice.leave()
         assert all_gone([process])
     with Client(GOES_ON, shared.name("alice")) as later:
-        assert later.tell() == "right\n"
+        assert later.next_line() == "right\n"
     assert not Path(folder).exists()
 
 
@@ -246,7 +246,7 @@ def test_the_log_says_once_what_could_not_be_done(tmp_path):
     with Daemon("--isolate", environment={"OCL_ICD_VENDORS": str(tmp_path)}) as daemon:
         for _ in range(2):
             with Client(GOES_ON, daemon.address) as client:
-                assert client.tell() == "right\n"
+                assert client.next_line() == "right\n"
         log = daemon.end()[1]
     assert log.count("not contained as they should be: they are the daemon's user: ") == 1, log
     assert f"another user than root could not read {tmp_path}" in log
@@ -269,7 +269,7 @@ def test_sessions_have_processes_where_others_use_the_server(tmp_path, options, 
     token = tmp_path / "token"
     secret(token, TOKEN, os.getuid())
     with Daemon(*(str(token) if option == "TOKEN" else option for option in options), "--log-level", "info") as daemon:
-        (line,) = [line for line in daemon.told if line.startswith("sessions ")]
+        (line,) = [line for line in daemon.notices if line.startswith("sessions ")]
         assert words in line
         end = time.monotonic() + WITHIN_S
         while isolates and not children(daemon.process.pid):

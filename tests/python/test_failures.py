@@ -31,7 +31,7 @@ def test_blocking_command_fails_with_its_dependency(queue, size, command):
         else:
             cl.enqueue_map_buffer(queue, buffer, cl.map_flags.READ, 0, (size,), np.float32, wait_for=[user_event])
     timer.join()
-    queue.finish()  # the failure was told already
+    queue.finish()  # the failure was reported already
 
 
 def test_failure_travels_to_dependents_on_the_other_server(connection):

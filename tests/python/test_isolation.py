@@ -131,17 +131,17 @@ def test_a_crash_ends_one_session_and_says_why(served, route):
     daemon, name = served
     environment = {} if route == "shared memory" else {"REMOTECL_SHARED_MEMORY": "off"}
     with Client(GOES_ON, name) as other, Client(CRASHES, name, **environment) as crashing:
-        assert other.tell() == "right\n"
-        errors = json.loads(crashing.tell())
+        assert other.next_line() == "right\n"
+        errors = json.loads(crashing.next_line())
         assert errors.pop("available") == 0
         # What is said of a failed event, and of everything that needs the device.
         assert errors.pop("wait") in (-2, -14)
         assert set(errors.values()) == {-2}, errors
         words = crashing.leave()[1]
         assert "signal 11 (Segmentation fault): the driver crashed" in words
-        assert other.tell() == "right\n"
+        assert other.next_line() == "right\n"
         with Client(GOES_ON, name) as later:
-            assert later.tell() == "right\n"
+            assert later.next_line() == "right\n"
         metrics = daemon.metrics()
         assert metrics["remotecl_sessions_crashed_total",] == 1
         assert metrics["remotecl_sessions_total",] == 3
@@ -156,14 +156,14 @@ def test_a_crash_ends_one_session_and_says_why(served, route):
 @pytest.mark.usefixtures("driver_that_crashes")
 def test_without_reconnection_the_connection_is_lost_as_ever():
     with Daemon("--isolate") as daemon, Client(CRASHES, daemon.address, REMOTECL_RECONNECT="0") as crashing:
-        assert json.loads(crashing.tell())["read"] == -2
+        assert json.loads(crashing.next_line())["read"] == -2
         assert "the server closed the" in crashing.leave()[1]
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_no_process_outlives_the_daemon(how):
     with Daemon("--isolate") as daemon, Client(GOES_ON, daemon.address) as client:
-        assert client.tell() == "right\n"
+        assert client.next_line() == "right\n"
         processes = children(daemon.process.pid)
         assert len(processes) == 2, "the session's, and one for the next"
         code, _ = daemon.end(how)
@@ -182,7 +182,7 @@ def test_a_daemon_that_drains_lets_processes_go_on():
             except AssertionError as refused:
                 assert "takes no new sessions" in str(refused)
                 break
-        assert client.tell() == "right\n"
+        assert client.next_line() == "right\n"
         client.process.communicate(timeout=WITHIN_S)
         assert client.process.returncode == 0
         assert daemon.process.wait(WITHIN_S) == 0
@@ -190,7 +190,7 @@ def test_a_daemon_that_drains_lets_processes_go_on():
 
 def test_a_server_of_the_package_isolates_when_it_is_asked_to():
     with remotecl.Server(isolate=True) as server, Client(GOES_ON, server.address) as client:
-        assert client.tell() == "right\n"
+        assert client.next_line() == "right\n"
         assert len(children(server.pid)) == 2
         (status,) = remotecl.status(server.address)
         assert [session.process for session in status.sessions] == [client.process.pid]

@@ -362,7 +362,7 @@ def test_limits_are_read_again_and_what_is_there_counts_on(run_remotecl, users):
             users.write_text(text[: text.index("[users.bob]")])
             assert "has read" in renewed(daemon)
             assert "the token is not the server's" in refusal("bob")
-            assert client.tell() != "", "who is there stays"
+            assert client.next_line() != "", "who is there stays"
         assert daemon.end()[0] == 0
 
 

@@ -45,7 +45,7 @@ class Flood(Client):
         super().__init__(FLOOD.replace("300", str(kernels)), address)
 
     def begin(self) -> None:
-        assert self.tell() == "launched\n"
+        assert self.next_line() == "launched\n"
 
     def count(self) -> int:
         return int(self.leave()[0])

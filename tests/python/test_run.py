@@ -95,11 +95,11 @@ def test_a_signal_for_the_command_is_for_the_program():
 
 def test_what_a_program_is_told(cluster, monkeypatch):
     monkeypatch.setenv("REMOTECL_DISABLE", "1")
-    told = run.environment_for(cluster.addresses, with_local=False)
-    assert told["REMOTECL_SERVERS"] == ",".join(cluster.addresses)
-    assert told["REMOTECL_REQUIRED"] == "1"
-    assert "REMOTECL_DISABLE" not in told
-    assert told["OCL_ICD_VENDORS"] == told["OCL_ICD_FILENAMES"] == remotecl.icd_path()
+    environment = run.environment_for(cluster.addresses, with_local=False)
+    assert environment["REMOTECL_SERVERS"] == ",".join(cluster.addresses)
+    assert environment["REMOTECL_REQUIRED"] == "1"
+    assert "REMOTECL_DISABLE" not in environment
+    assert environment["OCL_ICD_VENDORS"] == environment["OCL_ICD_FILENAMES"] == remotecl.icd_path()
 
 
 def test_drivers_of_a_conda_environment_stay_visible(tmp_path, monkeypatch):
@@ -107,8 +107,8 @@ def test_drivers_of_a_conda_environment_stay_visible(tmp_path, monkeypatch):
     vendors.mkdir(parents=True)
     (vendors / "conda.icd").write_text("libconda.so\n")
     monkeypatch.setattr(remotecl._loading.activation, "original_environment", lambda: {"CONDA_PREFIX": str(tmp_path)})
-    told = run.environment_for(["gpu1"], with_local=True)
-    drivers = remotecl._loading.vendors.drivers_in(told["OCL_ICD_VENDORS"])
+    environment = run.environment_for(["gpu1"], with_local=True)
+    drivers = remotecl._loading.vendors.drivers_in(environment["OCL_ICD_VENDORS"])
     assert "libconda.so" in drivers
     assert drivers[-1] == remotecl.icd_path()
 

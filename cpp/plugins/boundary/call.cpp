@@ -17,21 +17,21 @@ std::string printable_cause(std::string_view text) {
   return line;
 }
 
-AnswerMessage make_answer(std::uint64_t serial, const Outcome& outcome) {
-  AnswerMessage answer{};
-  answer.serial = serial;
-  answer.code = outcome.code;
+ReplyMessage make_reply(std::uint64_t serial, const Outcome& outcome) {
+  ReplyMessage reply{};
+  reply.serial = serial;
+  reply.code = outcome.code;
   const std::string why = printable_cause(outcome.why);
-  std::memcpy(answer.why, why.data(), why.size());
-  return answer;
+  std::memcpy(reply.why, why.data(), why.size());
+  return reply;
 }
 
-std::optional<Outcome> read_answer(Bytes bytes, std::uint64_t serial) {
-  AnswerMessage answer;
-  if (bytes.size() != sizeof answer) return std::nullopt;
-  std::memcpy(&answer, bytes.data(), sizeof answer);
-  if (answer.serial != serial) return std::nullopt;
-  Outcome outcome{answer.code, printable_cause({answer.why, ::strnlen(answer.why, sizeof answer.why)})};
+std::optional<Outcome> read_reply(Bytes bytes, std::uint64_t serial) {
+  ReplyMessage reply;
+  if (bytes.size() != sizeof reply) return std::nullopt;
+  std::memcpy(&reply, bytes.data(), sizeof reply);
+  if (reply.serial != serial) return std::nullopt;
+  Outcome outcome{reply.code, printable_cause({reply.why, ::strnlen(reply.why, sizeof reply.why)})};
   if (outcome.code > 0 || outcome.code < kLeastCode) outcome.code = kOutOfResources;
   if (!outcome.is_good() && outcome.why.empty()) outcome.why = "the plugin gives no cause";
   return outcome;

@@ -24,7 +24,7 @@ constexpr int kCallMemoryDescriptor = 4;
 // The messages between the driver and a process of a plugin, as they lie in a packet. Both sides come from one build.
 
 // Where an argument is: in the memory of the call, or in a block of memory that both share.
-struct ArgumentPlace {
+struct ArgumentLocation {
   std::uint64_t block;  // 0: in the memory of the call
   std::uint64_t offset;
   std::uint64_t size;
@@ -42,12 +42,12 @@ struct CallMessage {
   std::uint32_t argument_count;
   std::uint32_t new_count;
   std::uint32_t gone_count;
-  ArgumentPlace arguments[REMOTECL_PLUGIN_ARGUMENTS_MAX];
+  ArgumentLocation arguments[REMOTECL_PLUGIN_ARGUMENTS_MAX];
   NewBlock new_blocks[REMOTECL_PLUGIN_ARGUMENTS_MAX];
   std::uint64_t gone_blocks[REMOTECL_PLUGIN_ARGUMENTS_MAX];  // which the process unmaps
 };
 
-struct AnswerMessage {
+struct ReplyMessage {
   std::uint64_t serial;  // of the call; 0: reports whether the process has started
   std::int32_t code;
   char why[REMOTECL_PLUGIN_WHY_MAX + 1];
@@ -63,9 +63,9 @@ struct Outcome {
 
 // Makes one printable line of at most REMOTECL_PLUGIN_WHY_MAX characters.
 std::string printable_cause(std::string_view text);
-AnswerMessage make_answer(std::uint64_t serial, const Outcome& outcome);
+ReplyMessage make_reply(std::uint64_t serial, const Outcome& outcome);
 // Decodes bytes of an untrusted process. Nothing if they do not answer the call with that serial number. A code that is
 // no OpenCL error is replaced by one.
-std::optional<Outcome> read_answer(Bytes bytes, std::uint64_t serial);
+std::optional<Outcome> read_reply(Bytes bytes, std::uint64_t serial);
 
 }  // namespace remotecl::plugins

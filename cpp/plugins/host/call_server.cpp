@@ -34,15 +34,15 @@ bool CallServer::map(const CallMessage& message, const std::vector<int>& descrip
 Outcome CallServer::execute(const CallMessage& message) {
   Call call{message.kernel, {}};
   for (std::uint32_t i = 0; i < message.argument_count; ++i) {
-    const ArgumentPlace& place = message.arguments[i];
+    const ArgumentLocation& location = message.arguments[i];
     CallArgument& argument = call.arguments.emplace_back();
-    argument.size = place.size;
-    if (place.block == 0) {
-      argument.data = place.size == 0 ? nullptr : call_memory_ + place.offset;
+    argument.size = location.size;
+    if (location.block == 0) {
+      argument.data = location.size == 0 ? nullptr : call_memory_ + location.offset;
     } else {
-      const auto block = blocks_.find(place.block);
+      const auto block = blocks_.find(location.block);
       if (block == blocks_.end()) return {kOutOfResources, "a block of memory is missing"};
-      argument.data = block->second.data + place.offset;
+      argument.data = block->second.data + location.offset;
     }
   }
   return instance_.execute(call);
@@ -56,8 +56,8 @@ void CallServer::run() {
     const Outcome outcome = map(message, packet->descriptors)
                                 ? execute(message)
                                 : Outcome{kOutOfResources, "its process cannot map the buffers"};
-    const AnswerMessage answer = make_answer(message.serial, outcome);
-    if (!socket_.send(std::as_bytes(std::span(&answer, 1)))) return;
+    const ReplyMessage reply = make_reply(message.serial, outcome);
+    if (!socket_.send(std::as_bytes(std::span(&reply, 1)))) return;
   }
 }
 

@@ -22,7 +22,7 @@ class CallServer {
   void run();
 
  private:
-  struct Mapping {
+  struct MappedBlock {
     std::byte* data;
     std::uint64_t size;
   };
@@ -34,7 +34,7 @@ class CallServer {
   const MessageSocket& socket_;
   std::byte* const call_memory_;
   Instance& instance_;
-  std::map<std::uint64_t, Mapping> blocks_;
+  std::map<std::uint64_t, MappedBlock> blocks_;
 };
 
 }  // namespace remotecl::plugins

@@ -58,8 +58,8 @@ void end_with_the_driver() {
 }
 
 void say(const MessageSocket& socket, const Outcome& outcome) {
-  const AnswerMessage answer = make_answer(0, outcome);
-  socket.send(std::as_bytes(std::span(&answer, 1)));
+  const ReplyMessage reply = make_reply(0, outcome);
+  socket.send(std::as_bytes(std::span(&reply, 1)));
 }
 
 int serve(const MessageSocket& socket, const std::string& file, int device, const std::vector<std::string>& rules) {

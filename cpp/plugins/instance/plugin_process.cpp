@@ -83,12 +83,12 @@ void PluginProcess::start(const PluginSettings& settings, const std::string& plu
 }
 
 void PluginProcess::read_description(Clock::time_point end) {
-  AnswerMessage start{};
+  ReplyMessage start{};
   std::vector<std::byte> bytes(PluginDescription::kEncodedMax);
   const auto started = socket_.receive(std::as_writable_bytes(std::span(&start, 1)), end);
   if (!started) throw std::runtime_error(why_silent(end));
   for (const int each : started->descriptors) ::close(each);
-  const auto outcome = read_answer(std::as_bytes(std::span(&start, 1)).first(started->size), 0);
+  const auto outcome = read_reply(std::as_bytes(std::span(&start, 1)).first(started->size), 0);
   if (!outcome) throw std::runtime_error("it does not begin as remotecl-plugin-host does");
   if (!outcome->is_good()) throw std::runtime_error(outcome->why);
   const auto described = socket_.receive(bytes, end);
@@ -109,20 +109,20 @@ void PluginProcess::forget_gone(CallMessage& message) {
   }
 }
 
-void PluginProcess::place(const Call& call, CallMessage& message, std::vector<int>& descriptors) {
+void PluginProcess::pack_arguments(const Call& call, CallMessage& message, std::vector<int>& descriptors) {
   for (std::size_t i = 0; i < call.arguments.size(); ++i) {
     const CallArgument& argument = call.arguments[i];
-    ArgumentPlace& place = message.arguments[i];
-    place.size = argument.size;
+    ArgumentLocation& location = message.arguments[i];
+    location.size = argument.size;
     if (argument.block == nullptr) {
-      place.offset = i * kCopiedMax;
-      if (argument.size != 0) std::memcpy(call_memory_->data() + place.offset, argument.data, argument.size);
+      location.offset = i * kCopiedMax;
+      if (argument.size != 0) std::memcpy(call_memory_->data() + location.offset, argument.data, argument.size);
       continue;
     }
-    place.block = argument.block->id();
-    place.offset = static_cast<std::uint64_t>(argument.data - argument.block->data());
-    if (!known_.emplace(place.block, argument.block).second) continue;
-    message.new_blocks[message.new_count++] = {place.block, argument.block->size()};
+    location.block = argument.block->id();
+    location.offset = static_cast<std::uint64_t>(argument.data - argument.block->data());
+    if (!known_.emplace(location.block, argument.block).second) continue;
+    message.new_blocks[message.new_count++] = {location.block, argument.block->size()};
     descriptors.push_back(argument.block->descriptor());
   }
 }
@@ -134,17 +134,17 @@ Outcome PluginProcess::execute(const Call& call, bool& is_lost) {
   message.argument_count = static_cast<std::uint32_t>(call.arguments.size());
   std::vector<int> descriptors;
   forget_gone(message);
-  place(call, message, descriptors);
+  pack_arguments(call, message, descriptors);
   const auto end = Clock::now() + limit_;
-  AnswerMessage answer{};
+  ReplyMessage reply{};
   std::optional<MessageSocket::Packet> packet;
   if (socket_.send(std::as_bytes(std::span(&message, 1)), descriptors)) {
-    packet = socket_.receive(std::as_writable_bytes(std::span(&answer, 1)), end);
+    packet = socket_.receive(std::as_writable_bytes(std::span(&reply, 1)), end);
   }
   is_lost = true;
   if (!packet) return {kOutOfResources, why_silent(end)};
   for (const int each : packet->descriptors) ::close(each);
-  const auto outcome = read_answer(std::as_bytes(std::span(&answer, 1)).first(packet->size), message.serial);
+  const auto outcome = read_reply(std::as_bytes(std::span(&reply, 1)).first(packet->size), message.serial);
   if (!outcome) return {kOutOfResources, "its process answered something else than its call"};
   is_lost = false;
   for (std::size_t i = 0; outcome->is_good() && i < call.arguments.size(); ++i) {

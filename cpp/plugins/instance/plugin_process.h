@@ -38,7 +38,7 @@ class PluginProcess {
 
   void start(const PluginSettings& settings, const std::string& plugin, int device);
   void read_description(Clock::time_point end);
-  void place(const Call& call, CallMessage& message, std::vector<int>& descriptors);
+  void pack_arguments(const Call& call, CallMessage& message, std::vector<int>& descriptors);
   void forget_gone(CallMessage& message);
   // Whether it ends by itself within this time.
   bool ends_within(std::chrono::milliseconds time) const;

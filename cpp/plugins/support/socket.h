@@ -9,10 +9,10 @@
 
 namespace remotecl::plugins {
 
-// Sockets that the rules allow. All throw PluginError. `type`: SOCK_STREAM or SOCK_DGRAM; `place`: HOST:PORT.
-File connect_socket(const Rules& rules, const std::string& place, int type, std::chrono::milliseconds patience);
-// `place`: PORT or ADDRESS:PORT; without an address all of this machine's.
-File listen_socket(const Rules& rules, const std::string& place, int type);
+// Sockets that the rules allow. All throw PluginError. `type`: SOCK_STREAM or SOCK_DGRAM; `address`: HOST:PORT.
+File connect_socket(const Rules& rules, const std::string& address, int type, std::chrono::milliseconds patience);
+// `address`: PORT or ADDRESS:PORT; without an address all of this machine's.
+File listen_socket(const Rules& rules, const std::string& address, int type);
 // Returns false if nothing is ready within that time.
 bool wait_for_socket(int socket, short events, std::chrono::milliseconds time);
 

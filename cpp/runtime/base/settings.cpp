@@ -121,6 +121,6 @@ std::optional<std::size_t> one_of(const char* name, std::initializer_list<std::s
   return {};
 }
 
-void report_through(Reporter teller) { g_reporter = teller; }
+void report_through(Reporter reporter) { g_reporter = reporter; }
 
 }  // namespace remotecl::settings

@@ -24,6 +24,6 @@ std::optional<std::size_t> one_of(const char* name, std::initializer_list<std::s
 // Sets the function that reports to the user, one line at a time. The default prints to stderr, unless
 // REMOTECL_LOG is off. Must be called before any other thread runs.
 using Reporter = void (*)(const std::string& line);
-void report_through(Reporter teller);
+void report_through(Reporter reporter);
 
 }  // namespace remotecl::settings

@@ -87,7 +87,7 @@ void RdmaAcceptor::run(RdmaListener& listener) {
     try {
       const std::unique_ptr<RdmaRequest> request = listener.next();
       if (request == nullptr) return;
-      answer(*request);
+      reply(*request);
     } catch (const RdmaUnavailable&) {
       return forget(listener);
     } catch (const std::exception&) {  // of this request
@@ -106,7 +106,7 @@ void RdmaAcceptor::forget(const RdmaListener& listener) {
 }
 
 // A request that is not answered is refused.
-void RdmaAcceptor::answer(RdmaRequest& request) {
+void RdmaAcceptor::reply(RdmaRequest& request) {
   if (request.hello().size() != kRdmaRequestSize) return;
   const auto words = decode_frame<RdmaRequestWords>(request.hello());
   Stream stream;
@@ -117,18 +117,18 @@ void RdmaAcceptor::answer(RdmaRequest& request) {
     stream = at->second;
   }
   if (words.number > kChunkNumberMask || !is_proved(stream.key, words)) return;
-  if (words.purpose == RdmaPurpose::kBulk) answer_bulk(request, words, stream);
-  if (words.purpose == RdmaPurpose::kControl) answer_control(request, words, stream);
+  if (words.purpose == RdmaPurpose::kBulk) reply_bulk(request, words, stream);
+  if (words.purpose == RdmaPurpose::kControl) reply_control(request, words, stream);
 }
 
-void RdmaAcceptor::answer_bulk(RdmaRequest& request, const RdmaRequestWords& words, const Stream& stream) {
+void RdmaAcceptor::reply_bulk(RdmaRequest& request, const RdmaRequestWords& words, const Stream& stream) {
   const std::shared_ptr<RdmaSlot> slot = stream.slot.lock();
   if (slot == nullptr || words.number <= slot->get().number) return;
-  const auto answer = encode_frame<RdmaAnswerWords, kRdmaAnswerSize>(rdma_answer(stream.key, words));
+  const auto reply = encode_frame<RdmaReplyWords, kRdmaReplySize>(rdma_reply(stream.key, words));
   auto held = slot->hold(RdmaChannel::kOwnBytes);
   if (held == nullptr) return;
   try {
-    auto channel = request.accept(answer);
+    auto channel = request.accept(reply);
     channel->keep(std::move(held));
     slot->put(std::move(channel), words.number);
   } catch (const ConnectionError& error) {
@@ -137,7 +137,7 @@ void RdmaAcceptor::answer_bulk(RdmaRequest& request, const RdmaRequestWords& wor
   }
 }
 
-void RdmaAcceptor::answer_control(RdmaRequest& request, const RdmaRequestWords& words, const Stream& stream) {
+void RdmaAcceptor::reply_control(RdmaRequest& request, const RdmaRequestWords& words, const Stream& stream) {
   const std::shared_ptr<RdmaSlot> slot = stream.slot.lock();
   if (slot == nullptr || !stream.move_control) return;
   auto held = slot->hold(RdmaChannel::kOwnBytes);
@@ -149,8 +149,8 @@ void RdmaAcceptor::answer_control(RdmaRequest& request, const RdmaRequestWords& 
     at->second.control_number = words.number;
   }
   stream.move_control(words.received, [&](std::uint64_t received) {
-    const RdmaAnswerWords answer = rdma_answer(stream.key, words, received);
-    auto channel = request.accept(encode_frame<RdmaAnswerWords, kRdmaAnswerSize>(answer));
+    const RdmaReplyWords reply = rdma_reply(stream.key, words, received);
+    auto channel = request.accept(encode_frame<RdmaReplyWords, kRdmaReplySize>(reply));
     channel->keep(held);
     return std::make_unique<RdmaConnection>(std::move(channel));
   });

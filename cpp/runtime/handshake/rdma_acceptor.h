@@ -55,9 +55,9 @@ class RdmaAcceptor {
   void listen() REQUIRES(mutex_);
   void run(RdmaListener& listener) EXCLUDES(mutex_);
   void forget(const RdmaListener& listener) EXCLUDES(mutex_);
-  void answer(RdmaRequest& request) EXCLUDES(mutex_);
-  static void answer_bulk(RdmaRequest& request, const RdmaRequestWords& words, const Stream& stream);
-  void answer_control(RdmaRequest& request, const RdmaRequestWords& words, const Stream& stream) EXCLUDES(mutex_);
+  void reply(RdmaRequest& request) EXCLUDES(mutex_);
+  static void reply_bulk(RdmaRequest& request, const RdmaRequestWords& words, const Stream& stream);
+  void reply_control(RdmaRequest& request, const RdmaRequestWords& words, const Stream& stream) EXCLUDES(mutex_);
 
   const std::string host_;
   Mutex mutex_;

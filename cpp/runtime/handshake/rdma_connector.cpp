@@ -112,7 +112,7 @@ void RdmaConnector::look_after_control() {
 Reconnector::Onward RdmaConnector::move_control(std::uint64_t received) {
   Dialed dialed = dial(RdmaPurpose::kControl, received);
   control_channel_ = dialed.channel;
-  return {std::make_shared<RdmaConnection>(std::move(dialed.channel)), dialed.answer.received};
+  return {std::make_shared<RdmaConnection>(std::move(dialed.channel)), dialed.reply.received};
 }
 
 RdmaConnector::Dialed RdmaConnector::dial(RdmaPurpose purpose, std::uint64_t received) {
@@ -136,13 +136,13 @@ RdmaConnector::Dialed RdmaConnector::dial(const Address& address, const RdmaRequ
   const auto time =
       words.purpose == RdmaPurpose::kControl ? kMoveTime / static_cast<int>(addresses_.size()) : kRdmaDialTime;
   DialedRdma dialed = dial_rdma(address, hello, time, stopped_.handle());
-  if (dialed.answer.size() != kRdmaAnswerSize) throw ConnectionError(address.text() + " answers RDMA in other words");
-  const auto answer = decode_frame<RdmaAnswerWords>(dialed.answer);
-  if (!is_proved(key_, words, answer)) {
+  if (dialed.reply.size() != kRdmaReplySize) throw ConnectionError(address.text() + " answers RDMA in other words");
+  const auto reply = decode_frame<RdmaReplyWords>(dialed.reply);
+  if (!is_proved(key_, words, reply)) {
     throw ConnectionError(address.text() + " answers RDMA without knowing the stream's key");
   }
   dialed.channel->keep(std::move(held));
-  return {std::move(dialed.channel), answer};
+  return {std::move(dialed.channel), reply};
 }
 
 }  // namespace remotecl

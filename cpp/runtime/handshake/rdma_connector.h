@@ -43,7 +43,7 @@ class RdmaConnector {
   Reconnector::Onward move_control(std::uint64_t received);
   struct Dialed {
     std::shared_ptr<RdmaChannel> channel;
-    RdmaAnswerWords answer;
+    RdmaReplyWords reply;
   };
   Dialed dial(RdmaPurpose purpose, std::uint64_t received = 0);
   Dialed dial(const Address& address, const RdmaRequestWords& words);

@@ -103,7 +103,7 @@ RdmaRequestWords rdma_request(const Secret& key, std::uint64_t ticket, std::uint
   return words;
 }
 
-RdmaAnswerWords rdma_answer(const Secret& key, const RdmaRequestWords& to, std::uint64_t received) {
+RdmaReplyWords rdma_reply(const Secret& key, const RdmaRequestWords& to, std::uint64_t received) {
   return {received, prove_knowledge(key, Claim::kAccepting, to, received)};
 }
 
@@ -111,7 +111,7 @@ bool is_proved(const Secret& key, const RdmaRequestWords& words) {
   return same_secret(words.proof, prove_knowledge(key, Claim::kConnecting, words, words.received));
 }
 
-bool is_proved(const Secret& key, const RdmaRequestWords& to, const RdmaAnswerWords& words) {
+bool is_proved(const Secret& key, const RdmaRequestWords& to, const RdmaReplyWords& words) {
   return same_secret(words.proof, prove_knowledge(key, Claim::kAccepting, to, words.received));
 }
 

@@ -39,21 +39,21 @@ struct RdmaRequestWords {
 };
 inline constexpr std::size_t kRdmaRequestSize = 40;
 
-// The accepting side's answer.
-struct RdmaAnswerWords {
+// The accepting side's reply.
+struct RdmaReplyWords {
   std::uint64_t received;  // bytes of the control stream
   Secret proof;
   REMOTECL_FIELDS(received, proof)
 };
-inline constexpr std::size_t kRdmaAnswerSize = 24;
+inline constexpr std::size_t kRdmaReplySize = 24;
 
-// With the proof of a side that knows the stream's key (rdma_key). The answer's is for these words.
+// With the proof of a side that knows the stream's key (rdma_key). The reply's is for these words.
 RdmaRequestWords rdma_request(const Secret& key, std::uint64_t ticket, std::uint32_t number, RdmaPurpose purpose,
                               std::uint64_t received = 0);
-RdmaAnswerWords rdma_answer(const Secret& key, const RdmaRequestWords& to, std::uint64_t received = 0);
+RdmaReplyWords rdma_reply(const Secret& key, const RdmaRequestWords& to, std::uint64_t received = 0);
 // Returns true if the proof is right.
 bool is_proved(const Secret& key, const RdmaRequestWords& words);
-bool is_proved(const Secret& key, const RdmaRequestWords& to, const RdmaAnswerWords& words);
+bool is_proved(const Secret& key, const RdmaRequestWords& to, const RdmaReplyWords& words);
 
 // The addresses of an offer. Those that have no number, and those too many, are left out.
 RdmaOffer rdma_offer(std::uint64_t ticket, const std::vector<Address>& addresses);

@@ -86,7 +86,7 @@ std::vector<Reconnector::Stream> Reconnector::broken_streams() {
 }
 
 void Reconnector::run() {
-  bool is_news = false;  // the user has been told of the loss
+  bool is_news = false;  // the loss was reported to the user
   for (std::uint64_t seen = 0;;) {
     {
       MutexLock lock(thread_.mutex);

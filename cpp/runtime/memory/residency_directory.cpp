@@ -22,7 +22,7 @@ ResidencyDirectory::ResidencyDirectory(std::uint64_t size) : size_(size) {
 }
 
 template <class Accept>
-void ResidencyDirectory::append_parts(ByteRange range, const Accept& accept, std::vector<Transfer>& out) const {
+void ResidencyDirectory::append_parts(ByteRange range, const Accept& accept, std::vector<HeldRange>& out) const {
   const Extent extent = clamp(range);
   const std::size_t already_there = out.size();
   for (std::size_t i = find(extent.begin); i < segments_.size() && segments_[i].begin < extent.end; ++i) {
@@ -41,12 +41,12 @@ void ResidencyDirectory::append_parts(ByteRange range, const Accept& accept, std
   }
 }
 
-void ResidencyDirectory::missing(ByteRange range, Location to, std::vector<Transfer>& out) const {
+void ResidencyDirectory::missing(ByteRange range, Location to, std::vector<HeldRange>& out) const {
   append_parts(
       range, [to](const Segment& segment) { return lacks(segment.holders, to); }, out);
 }
 
-void ResidencyDirectory::holders(ByteRange range, std::vector<Transfer>& out) const {
+void ResidencyDirectory::holders(ByteRange range, std::vector<HeldRange>& out) const {
   append_parts(
       range, [](const Segment& segment) { return !segment.holders.empty(); }, out);
 }

@@ -45,11 +45,11 @@ inline constexpr Location kLocationMax = 1024;
 // clamped to the buffer, and an empty range changes nothing.
 class ResidencyDirectory {
  public:
-  struct Transfer {
+  struct HeldRange {
     ByteRange range;
     LocationSet holders;  // the locations that have the newest bytes, never empty
 
-    friend bool operator==(const Transfer&, const Transfer&) = default;
+    friend bool operator==(const HeldRange&, const HeldRange&) = default;
   };
 
   struct Entry {
@@ -66,10 +66,10 @@ class ResidencyDirectory {
 
   // Appends what `to` needs before it may read `range`: the parts that are defined but not there. They are in
   // order; neighbours with the same holders form one transfer.
-  void missing(ByteRange range, Location to, std::vector<Transfer>& out) const;
+  void missing(ByteRange range, Location to, std::vector<HeldRange>& out) const;
 
   // Appends the defined parts of `range` with their holders, likewise.
-  void holders(ByteRange range, std::vector<Transfer>& out) const;
+  void holders(ByteRange range, std::vector<HeldRange>& out) const;
 
   // Whether every byte has a holder.
   bool defined(ByteRange range) const;
@@ -115,7 +115,7 @@ class ResidencyDirectory {
 
   // Appends the parts whose segments are accepted.
   template <class Accept>
-  void append_parts(ByteRange range, const Accept& accept, std::vector<Transfer>& out) const;
+  void append_parts(ByteRange range, const Accept& accept, std::vector<HeldRange>& out) const;
   Extent clamp(ByteRange range) const;
   std::uint64_t end_of(std::size_t index) const;
   std::size_t find(std::uint64_t offset) const;

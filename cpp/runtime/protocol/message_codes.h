@@ -8,7 +8,7 @@ namespace remotecl {
 // The message codes of the control connection, from commands.def.
 struct Code {
   enum : std::uint16_t {
-#define REMOTECL_COMMAND(name, number, place) k##name = number,
+#define REMOTECL_COMMAND(name, number, thread) k##name = number,
 #define REMOTECL_REPORT(name, number) k##name = number,
 #define REMOTECL_PEER_MESSAGE(name, number) k##name = number,
 #include "runtime/protocol/commands.def"
@@ -18,8 +18,8 @@ struct Code {
 // The message's name for logs and traces; "unknown" for other codes.
 constexpr std::string_view message_name(std::uint16_t code) {
   switch (code) {
-#define REMOTECL_COMMAND(name, number, place) \
-  case number:                                \
+#define REMOTECL_COMMAND(name, number, thread) \
+  case number:                                 \
     return #name;
 #define REMOTECL_REPORT(name, number) \
   case number:                        \

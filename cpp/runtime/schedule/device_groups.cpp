@@ -17,9 +17,9 @@ GroupId DeviceGroups::add(const Device& device) {
     at->devices.reserve(kSize);
   }
   const auto group = static_cast<std::size_t>(at - groups_.begin());
-  places_.push_back(group * kSize + at->devices.size());
+  positions_.push_back(group * kSize + at->devices.size());
   at->pace.slowness = std::min(at->pace.slowness, pace.slowness);
-  at->devices.push_back(static_cast<DeviceId>(places_.size() - 1));
+  at->devices.push_back(static_cast<DeviceId>(positions_.size() - 1));
   return static_cast<GroupId>(group);
 }
 

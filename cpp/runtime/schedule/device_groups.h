@@ -27,12 +27,12 @@ class DeviceGroups {
 
   std::size_t size() const { return groups_.size(); }
   const Group& operator[](GroupId group) const { return groups_[group]; }
-  // The device's place in tables that have kSize places for each group.
-  std::size_t place(DeviceId device) const { return places_[device]; }
+  // The device's position in tables that have kSize entries for each group.
+  std::size_t position(DeviceId device) const { return positions_[device]; }
 
  private:
   std::vector<Group> groups_;
-  std::vector<std::size_t> places_;  // by device
+  std::vector<std::size_t> positions_;  // by device
 };
 
 }  // namespace remotecl::schedule

@@ -26,7 +26,7 @@ constexpr double kShort = 2;
 // What made a device look slow may have been chance, so it counts for less in each launch in which it has no piece.
 constexpr double kForget = 0.99;
 // Measurements of devices with less than this part of all speed say nothing of the other devices.
-constexpr double kTelling = 0.2;
+constexpr double kRepresentative = 0.2;
 // A launch that ends while a piece is overdue lowers its device's speed, but not below this part of it.
 constexpr double kSlower = 1.0 / 16;
 // By how much launches of the same work vary.
@@ -89,7 +89,7 @@ double Division::scale() const {
     measured += measured_speed(device);
     expected += device.expected;
   }
-  return expected > 0 && expected >= all * kTelling ? measured / expected : 1;
+  return expected > 0 && expected >= all * kRepresentative ? measured / expected : 1;
 }
 
 void Division::estimate_speeds() {

@@ -18,6 +18,6 @@ using BufferId = std::uint64_t;  // the caller's
 using Ticket = std::uint64_t;    // names a task in flight; 0 names none
 
 inline constexpr DeviceId kNoDevice = UINT32_MAX;
-inline constexpr ServerId kClient = 0;  // this process, as a place of bytes
+inline constexpr ServerId kClient = 0;  // this process, as a location of bytes
 
 }  // namespace remotecl::schedule

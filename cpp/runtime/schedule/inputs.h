@@ -40,7 +40,7 @@ class Inputs {
   DeviceId first_holder() const { return first_holder_; }
 
  private:
-  // The most holders of a segment that are looked at, because copies in many places are near everywhere.
+  // The most holders of a segment that are looked at, because copies in many locations are near everywhere.
   static constexpr std::size_t kSourcesMax = 3;
 
   struct Input {

@@ -63,10 +63,10 @@ KernelTimes::Row& KernelTimes::row_for(double size) {
   const auto at =
       std::find_if(rows_.begin(), rows_.end(), [=](const Row& row) { return std::ilogb(row.size) >= power; });
   if (at != rows_.end() && std::ilogb(at->size) == power) return *at;
-  const auto place = at - rows_.begin();
+  const auto index = at - rows_.begin();
   rows_.insert(at, {size, std::vector<float>(columns_), std::vector<std::uint8_t>(columns_), {}});
   for (std::size_t column = 0; column < columns_; ++column) interpolate(column);
-  return rows_[static_cast<std::size_t>(place)];
+  return rows_[static_cast<std::size_t>(index)];
 }
 
 void KernelTimes::learn(Row& row, std::size_t column, double seconds) {

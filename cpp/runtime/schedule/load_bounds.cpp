@@ -8,8 +8,8 @@ void LoadBounds::reserve(const DeviceGroups& groups) {
 }
 
 void LoadBounds::set(const DeviceGroups& groups, DeviceId device, const LoadBound& bound) {
-  const std::size_t place = groups.place(device), group = place / DeviceGroups::kSize;
-  devices_[place] = bound;
+  const std::size_t position = groups.position(device), group = position / DeviceGroups::kSize;
+  devices_[position] = bound;
   const std::size_t begin = group * DeviceGroups::kSize;
   LoadBound least = devices_[begin];
   for (std::size_t at = 1; at < groups[static_cast<GroupId>(group)].devices.size(); ++at) {

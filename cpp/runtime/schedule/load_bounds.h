@@ -31,11 +31,11 @@ class LoadBounds {
   void reserve(const DeviceGroups& groups);
   void set(const DeviceGroups& groups, DeviceId device, const LoadBound& bound);
 
-  const LoadBound& of_place(std::size_t place) const { return devices_[place]; }
+  const LoadBound& at_position(std::size_t position) const { return devices_[position]; }
   const LoadBound& of_group(GroupId group) const { return groups_[group]; }
 
  private:
-  std::vector<LoadBound> devices_;  // by DeviceGroups::place()
+  std::vector<LoadBound> devices_;  // by DeviceGroups::position()
   std::vector<LoadBound> groups_;
 };
 

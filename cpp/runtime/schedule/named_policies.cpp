@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/schedule/as_told.h"
 #include "runtime/schedule/earliest_finish.h"
 #include "runtime/schedule/least_cost.h"
 #include "runtime/schedule/least_loaded.h"
+#include "runtime/schedule/named_device.h"
 #include "runtime/schedule/round_robin.h"
 
 namespace remotecl::schedule {
@@ -20,7 +20,7 @@ std::unique_ptr<Policy> make() {
 constexpr std::array<std::string_view, 6> kNames = {"static",          "round-robin",  "least-loaded",
                                                     "earliest-finish", "least-energy", "cheapest"};
 constexpr std::array<std::unique_ptr<Policy> (*)(), kNames.size()> kMakers = {
-    make<AsTold>, make<RoundRobin>, make<LeastLoaded>, make<EarliestFinish>, make<LeastEnergy>, make<Cheapest>};
+    make<NamedDevice>, make<RoundRobin>, make<LeastLoaded>, make<EarliestFinish>, make<LeastEnergy>, make<Cheapest>};
 
 }  // namespace
 

@@ -31,9 +31,9 @@ class Network {
   // A measured link of two servers, both ways.
   void set_link(ServerId one, ServerId other, const Link& link);
 
-  // How long `bytes` take from one place to another.
+  // How long `bytes` take from one location to another.
   Seconds seconds(ServerId from, ServerId to, double bytes) const;
-  // A lower bound of seconds() from any other place.
+  // A lower bound of seconds() from any other location.
   Seconds least_seconds(ServerId to, double bytes) const { return servers_[to].nearest.seconds(bytes); }
 
  private:

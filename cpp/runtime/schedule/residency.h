@@ -8,7 +8,7 @@
 
 namespace remotecl::schedule {
 
-// Bytes whose newest version is in the same places.
+// Bytes whose newest version is in the same locations.
 struct Segment {
   std::uint64_t bytes = 0;
   DeviceWords devices;  // that hold it, or will before the task needs it

@@ -20,7 +20,7 @@
 
 namespace remotecl::schedule {
 
-// Gives each task of this process a device. It is told of devices, links, others' load and the ends of tasks, and of
+// Gives each task of this process a device. Devices, links, others' load and the ends of tasks are reported to it, and
 // the time with each call: it has no clock, threads or sockets. place() allocates nothing once it has seen as many
 // tasks in flight and inputs of a task before.
 //

@@ -112,9 +112,9 @@ void Situation::for_each_candidate_before(Limit&& limit, F&& f) const {
   const Time earliest = ready + (is_far ? inputs.least_transfer_of_far() : 0);
   const DeviceGroups& groups = cluster.groups();
   const auto open = [&](GroupId group, Seconds least) {
-    std::size_t place = group * DeviceGroups::kSize;
+    std::size_t position = group * DeviceGroups::kSize;
     for (const DeviceId device : groups[group].devices) {
-      const LoadBound& bound = bounds.of_place(place++);
+      const LoadBound& bound = bounds.at_position(position++);
       // Asks the bounds first, because they lie side by side in memory.
       if (bound.finish(earliest, least) >= limit() || (is_far && inputs.is_near(device))) continue;
       const Seconds seconds = runtime(device).seconds;

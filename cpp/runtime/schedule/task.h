@@ -24,9 +24,9 @@ struct Task {
   std::uint64_t bytes = 0;  // of memory that it uses, each counted once
   // Tasks that must end first: those of its wait list, and the one before it on an in-order queue.
   std::span<const Ticket> after;
-  DeviceId told = kNoDevice;  // by the user
-  DeviceId only = kNoDevice;  // it can go nowhere else
-  bool is_part = false;       // of a launch that is divided: each of its runs is measured
+  DeviceId named = kNoDevice;  // by the user
+  DeviceId only = kNoDevice;   // it can go nowhere else
+  bool is_part = false;        // of a launch that is divided: each of its runs is measured
 };
 
 }  // namespace remotecl::schedule

@@ -76,7 +76,7 @@ Choice UserPolicy::choose(const Situation& situation) {
   task.bytes = situation.bytes;
   task.now_s = situation.now;
   task.ready_s = situation.ready;
-  task.told = situation.task.told;
+  task.told = situation.task.named;
   task.count = static_cast<std::uint32_t>(candidates_.size());
   const std::uint32_t chosen = table_.choose(self_, &task, candidates_.data());
   if (chosen >= candidates_.size()) return EarliestFinish().choose(situation);
@@ -85,14 +85,14 @@ Choice UserPolicy::choose(const Situation& situation) {
 
 void UserPolicy::finished(const Result& result) {
   if (!table_.finished) return;
-  remotecl_policy_result told{};
-  told.size = sizeof(told);
-  told.kernel = result.kernel.name.c_str();
-  told.work_items = result.size;
-  told.device = result.device;
-  told.seconds = result.seconds;
-  told.expected_s = result.expected;
-  table_.finished(self_, &told);
+  remotecl_policy_result report{};
+  report.size = sizeof(report);
+  report.kernel = result.kernel.name.c_str();
+  report.work_items = result.size;
+  report.device = result.device;
+  report.seconds = result.seconds;
+  report.expected_s = result.expected;
+  table_.finished(self_, &report);
 }
 
 }  // namespace remotecl::schedule

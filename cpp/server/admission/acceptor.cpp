@@ -81,8 +81,8 @@ void Acceptor::accept_all() {
 }
 
 void Acceptor::begin(std::unique_ptr<Connection> connection) {
-  auto place = pending_handshakes_.enter(*connection, tcp::peer_address(*connection));
-  if (!place) {
+  auto slot = pending_handshakes_.enter(*connection, tcp::peer_address(*connection));
+  if (!slot) {
     return refuse(plain(*connection), Refusal::kBusy, WelcomeStatus::kBusy,
                   "too many connections are being made; try again");
   }
@@ -91,8 +91,8 @@ void Acceptor::begin(std::unique_ptr<Connection> connection) {
     ++threads_;
   }
   try {
-    std::thread([this, connection = std::move(connection), place = std::move(*place)]() mutable {
-      serve(std::move(connection), std::move(place));
+    std::thread([this, connection = std::move(connection), slot = std::move(*slot)]() mutable {
+      serve(std::move(connection), std::move(slot));
     }).detach();
   } catch (const std::system_error& error) {
     log_error("no thread for a new connection: {}", error.what());
@@ -101,9 +101,9 @@ void Acceptor::begin(std::unique_ptr<Connection> connection) {
   }
 }
 
-void Acceptor::serve(std::unique_ptr<Connection> connection, PendingHandshakes::Place place) {
+void Acceptor::serve(std::unique_ptr<Connection> connection, PendingHandshakes::Slot slot) {
   try {
-    shake_hands(std::move(connection), std::move(place));
+    shake_hands(std::move(connection), std::move(slot));
   } catch (const std::exception& error) {
     log_error("a connection ended: {}", error.what());
   }
@@ -116,10 +116,10 @@ Connection& Acceptor::plain(Connection& connection) const {
   return tls_ != nullptr ? static_cast<TlsConnection&>(connection).stream() : connection;
 }
 
-void Acceptor::shake_hands(std::unique_ptr<Connection> connection, PendingHandshakes::Place place) {
+void Acceptor::shake_hands(std::unique_ptr<Connection> connection, PendingHandshakes::Slot slot) {
   const Deadline deadline = handshake_deadline();
   Address from = tcp::peer_address(*connection);
-  IncomingConnection incoming{std::move(connection), std::move(place), deadline, std::move(from)};
+  IncomingConnection incoming{std::move(connection), std::move(slot), deadline, std::move(from)};
   if (tls_ != nullptr && !secure(static_cast<TlsConnection&>(*incoming.connection), epoch_, deadline)) return;
   const auto hello = read_hello(*incoming.connection, epoch_, deadline);
   if (!hello) return log_info("a connection from {} ended before it said what it is", incoming.from.text());

@@ -41,8 +41,8 @@ class Acceptor {
  private:
   void accept_all();
   void begin(std::unique_ptr<Connection> connection);
-  void serve(std::unique_ptr<Connection> connection, PendingHandshakes::Place place) EXCLUDES(mutex_);
-  void shake_hands(std::unique_ptr<Connection> connection, PendingHandshakes::Place place);
+  void serve(std::unique_ptr<Connection> connection, PendingHandshakes::Slot slot) EXCLUDES(mutex_);
+  void shake_hands(std::unique_ptr<Connection> connection, PendingHandshakes::Slot slot);
   // The connection below TLS, to answer a peer before its TLS handshake.
   Connection& plain(Connection& connection) const;
   void refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text);

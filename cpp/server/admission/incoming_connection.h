@@ -13,8 +13,8 @@ namespace remotecl::server {
 // A connection that has sent its Hello, in this version of the protocol. Used by one thread.
 struct IncomingConnection {
   std::unique_ptr<Connection> connection;
-  PendingHandshakes::Place place;  // left when the peer has proved its identity
-  Deadline deadline;               // of the handshake
+  PendingHandshakes::Slot handshake_slot;  // left when the peer has proved its identity
+  Deadline deadline;                       // of the handshake
   Address from;
   Hello hello{};
 };

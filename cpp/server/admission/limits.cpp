@@ -17,13 +17,13 @@ constexpr std::string_view kKnownKeys =
     "kernel-sockets, kernel-bandwidth, kernel-threads; for users also sessions, weight, exclusive, operator and "
     "token-file";
 
-std::string place_of(const toml::source_region& source) {
+std::string position_of(const toml::source_region& source) {
   const std::string path = source.path == nullptr ? "--limit" : *source.path;
   return path.starts_with("--limit") ? path : path + ":" + std::to_string(source.begin.line);
 }
 
 LimitsError wrong(const toml::source_region& source, const std::string& words) {
-  return LimitsError(place_of(source) + ": " + words);
+  return LimitsError(position_of(source) + ": " + words);
 }
 
 struct Unit {

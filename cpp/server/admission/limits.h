@@ -11,7 +11,7 @@
 
 namespace remotecl::server {
 
-// The given limits are wrong; what() names the place, the cause and the remedy.
+// The given limits are wrong; what() names the position, the cause and the remedy.
 class LimitsError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

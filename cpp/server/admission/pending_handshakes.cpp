@@ -12,16 +12,16 @@ IpNumber PendingHandshakes::origin_of(const Address& address) {
   return origin;
 }
 
-std::optional<PendingHandshakes::Place> PendingHandshakes::enter(Connection& connection, const Address& from,
-                                                                 Clock::time_point now) {
+std::optional<PendingHandshakes::Slot> PendingHandshakes::enter(Connection& connection, const Address& from,
+                                                                Clock::time_point now) {
   const IpNumber origin = origin_of(from);
   MutexLock lock(mutex_);
   if (entries_.size() >= kMax && !make_room(origin, now)) return std::nullopt;
   entries_.push_back({++last_number_, &connection, origin, now});
-  return Place(*this, last_number_);
+  return Slot(*this, last_number_);
 }
 
-// Returns whether there is a place for one more; shuts down another connection if need be.
+// Returns whether there is a slot for one more; shuts down another connection if need be.
 bool PendingHandshakes::make_room(const IpNumber& newcomer, Clock::time_point now) {
   std::map<IpNumber, std::size_t> counts;
   for (const Entry& entry : entries_) ++counts[entry.from];

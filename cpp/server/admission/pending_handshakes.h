@@ -15,26 +15,26 @@
 
 namespace remotecl::server {
 
-// The connections whose peers have yet to prove their identity; their number is bounded. When all places are
+// The connections whose peers have yet to prove their identity; their number is bounded. When all slots are
 // taken, addresses share them fairly: a newcomer displaces the oldest connection of the address that has
-// most. Addresses that have proved an identity before have extra places that others cannot take. Any thread.
+// most. Addresses that have proved an identity before have extra slots that others cannot take. Any thread.
 class PendingHandshakes {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr std::size_t kMax = 64;
-  static constexpr std::size_t kFurtherMax = 64;  // extra places for known addresses
+  static constexpr std::size_t kFurtherMax = 64;  // extra slots for known addresses
   // After this time a connection gives way to a newcomer from an address that has as many.
   static constexpr std::chrono::seconds kPatience{1};
 
-  // The place of a connection, until leave() or the destructor; the connection must live as long. Movable.
-  class Place {
+  // The slot of a connection, until leave() or the destructor; the connection must live as long. Movable.
+  class Slot {
    public:
-    Place(PendingHandshakes& pending_handshakes, std::uint64_t number)
+    Slot(PendingHandshakes& pending_handshakes, std::uint64_t number)
         : pending_handshakes_(&pending_handshakes), number_(number) {}
-    ~Place() { leave(); }
-    Place(Place&& other) noexcept
+    ~Slot() { leave(); }
+    Slot(Slot&& other) noexcept
         : pending_handshakes_(std::exchange(other.pending_handshakes_, nullptr)), number_(other.number_) {}
-    Place& operator=(Place&&) = delete;
+    Slot& operator=(Slot&&) = delete;
 
     void leave() {
       if (pending_handshakes_ != nullptr) std::exchange(pending_handshakes_, nullptr)->leave(number_, false);
@@ -50,7 +50,7 @@ class PendingHandshakes {
   };
 
   // Returns nothing if there are too many. May shut down another connection.
-  std::optional<Place> enter(Connection& connection, const Address& from, Clock::time_point now = Clock::now())
+  std::optional<Slot> enter(Connection& connection, const Address& from, Clock::time_point now = Clock::now())
       EXCLUDES(mutex_);
   void shutdown_all() EXCLUDES(mutex_);
 

@@ -20,13 +20,13 @@ constexpr std::size_t kClientsMax = 32;
 constexpr int kBacklog = 128;
 constexpr std::chrono::seconds kPatience{5};
 
-std::string answer(std::string_view status, std::string_view type, std::string_view body) {
+std::string response(std::string_view status, std::string_view type, std::string_view body) {
   return format_text("HTTP/1.0 {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{}", status,
                      type, body.size(), body);
 }
 
 std::string plain(std::string_view status, std::string_view body) {
-  return answer(status, "text/plain; charset=utf-8", body);
+  return response(status, "text/plain; charset=utf-8", body);
 }
 
 Socket::endpoint endpoint_of(const Address& address) {
@@ -43,7 +43,7 @@ class MetricsPort::Exchange : public std::enable_shared_from_this<Exchange> {
       : socket_(std::move(socket)), deadline_(socket_.get_executor()), text_(text) {}
 
   // Whether the client has not sent its request yet.
-  bool is_silent() const { return answer_.empty(); }
+  bool is_silent() const { return response_.empty(); }
   void give_up() {
     std::error_code ignored;
     socket_.close(ignored);
@@ -68,26 +68,27 @@ class MetricsPort::Exchange : public std::enable_shared_from_this<Exchange> {
     std::string_view target = line.substr(std::min(line.size(), method.size() + 1));
     target = target.substr(0, target.find_first_of(" ?"));
     if (!is_whole) {
-      answer_ = plain("431 Request Header Fields Too Large", "too long\n");
+      response_ = plain("431 Request Header Fields Too Large", "too long\n");
     } else if (method != "GET") {
-      answer_ = plain("405 Method Not Allowed", "only GET\n");
+      response_ = plain("405 Method Not Allowed", "only GET\n");
     } else if (target != "/metrics") {
-      answer_ = plain("404 Not Found", "there is only /metrics\n");
+      response_ = plain("404 Not Found", "there is only /metrics\n");
     } else {
-      answer_ = answer("200 OK", "text/plain; version=0.0.4; charset=utf-8", text_());
+      response_ = response("200 OK", "text/plain; version=0.0.4; charset=utf-8", text_());
     }
-    asio::async_write(socket_, asio::buffer(answer_), [self = shared_from_this()](const std::error_code&, std::size_t) {
-      std::error_code ignored;
-      self->socket_.shutdown(Socket::socket::shutdown_both, ignored);
-      self->deadline_.cancel();
-    });
+    asio::async_write(socket_, asio::buffer(response_),
+                      [self = shared_from_this()](const std::error_code&, std::size_t) {
+                        std::error_code ignored;
+                        self->socket_.shutdown(Socket::socket::shutdown_both, ignored);
+                        self->deadline_.cancel();
+                      });
   }
 
   Socket::socket socket_;
   asio::steady_timer deadline_;
   const std::function<std::string()>& text_;
   std::string request_;
-  std::string answer_;
+  std::string response_;
 };
 
 struct MetricsPort::State {

@@ -160,7 +160,7 @@ bool Server::begin_session(IncomingConnection& incoming) {
     if (stopping_) return false;
     if (!draining_) {
       ++sessions_;
-      incoming.place.leave_proved();
+      incoming.handshake_slot.leave_proved();
       return true;
     }
   }

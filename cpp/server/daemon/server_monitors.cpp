@@ -45,7 +45,7 @@ void Server::serve_monitor(IncomingConnection& incoming) {
     if (stopping_) return;
     is_taken = monitors_.size() < kMonitorsMax && monitors_.insert(&connection).second;
   }
-  incoming.place.leave_proved();
+  incoming.handshake_slot.leave_proved();
   if (!is_taken) {
     return refuse(connection, Refusal::kBusy, WelcomeStatus::kBusy, "too many monitors look at this server");
   }

@@ -21,24 +21,24 @@ void* OpenMappings::map(cl_command_queue queue, cl_mem memory, cl_map_flags flag
   return data;
 }
 
-cl_int OpenMappings::unmap(cl_command_queue queue, const Place& place, cl_event mapped, cl_event* unmapped) {
+cl_int OpenMappings::unmap(cl_command_queue queue, const Key& key, cl_event mapped, cl_event* unmapped) {
   MutexLock lock(mutex_);
   std::erase_if(open_, [mapped](const Open& one) { return one.mapped == mapped; });
   const cl_uint waits = is_pending(mapped) ? 1 : 0;  // the mapping is dropped before it was carried out
-  const bool may_be_mistaken = std::any_of(
-      open_.begin(), open_.end(), [&](const Open& one) { return one.place == place && is_pending(one.mapped); });
+  const bool may_be_mistaken = std::any_of(open_.begin(), open_.end(),
+                                           [&](const Open& one) { return one.key == key && is_pending(one.mapped); });
   if (may_be_mistaken) {
-    ++owed_[place];
+    ++owed_[key];
     return unmapped == nullptr ? CL_SUCCESS : clEnqueueMarkerWithWaitList(queue, 1, &mapped, unmapped);
   }
-  const auto owed = owed_.find(place);
+  const auto owed = owed_.find(key);
   if (owed != owed_.end()) {
     for (int i = 0; i < owed->second; ++i) {
-      clEnqueueUnmapMemObject(queue, place.memory, place.data, 0, nullptr, nullptr);
+      clEnqueueUnmapMemObject(queue, key.memory, key.data, 0, nullptr, nullptr);
     }
     owed_.erase(owed);
   }
-  return clEnqueueUnmapMemObject(queue, place.memory, place.data, waits, waits != 0 ? &mapped : nullptr, unmapped);
+  return clEnqueueUnmapMemObject(queue, key.memory, key.data, waits, waits != 0 ? &mapped : nullptr, unmapped);
 }
 
 }  // namespace remotecl::server

@@ -16,21 +16,21 @@ namespace remotecl::server {
 // the device and its mappings; any thread.
 class OpenMappings final : public RefCounted {
  public:
-  struct Place {
+  struct Key {
     cl_mem memory;
     void* data;
-    auto operator<=>(const Place&) const = default;  // NOLINT(modernize-use-nullptr): a 0 of the compiler
+    auto operator<=>(const Key&) const = default;  // NOLINT(modernize-use-nullptr): a 0 of the compiler
   };
 
   // Maps a range of a buffer without blocking. Returns null and sets `error` if the driver refuses.
   void* map(cl_command_queue queue, cl_mem memory, cl_map_flags flags, std::size_t offset, std::size_t size,
             cl_uint wait_count, const cl_event* waits, cl_event* mapped, cl_int& error) EXCLUDES(mutex_);
   // `mapped`: the event of the mapping.
-  cl_int unmap(cl_command_queue queue, const Place& place, cl_event mapped, cl_event* unmapped) EXCLUDES(mutex_);
+  cl_int unmap(cl_command_queue queue, const Key& key, cl_event mapped, cl_event* unmapped) EXCLUDES(mutex_);
 
  private:
   struct Open {
-    Place place;
+    Key key;
     cl_event mapped;  // of the mapping
   };
 
@@ -38,7 +38,7 @@ class OpenMappings final : public RefCounted {
   // order of these tables.
   Mutex mutex_;
   std::vector<Open> open_ GUARDED_BY(mutex_);
-  std::map<Place, int> owed_ GUARDED_BY(mutex_);
+  std::map<Key, int> owed_ GUARDED_BY(mutex_);
 };
 
 }  // namespace remotecl::server

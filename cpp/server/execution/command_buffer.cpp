@@ -15,8 +15,8 @@ CommandBuffer::CommandBuffer(Device& device, std::vector<RecordedStep> steps, Re
       prints_(prints),
       error_(error),
       held_memory_(std::move(held)) {
-  for (std::uint32_t place = 0; place < steps_.size(); ++place) {
-    if (!std::holds_alternative<RecordedPoint>(steps_[place])) steps_in_order_.push_back(place);
+  for (std::uint32_t index = 0; index < steps_.size(); ++index) {
+    if (!std::holds_alternative<RecordedPoint>(steps_[index])) steps_in_order_.push_back(index);
   }
 }
 
@@ -32,9 +32,9 @@ cl_int CommandBuffer::replay(Issue& issue) {
   return error;
 }
 
-cl_int CommandBuffer::enqueue(std::uint32_t place, cl_command_queue queue, const EventArguments& events) const {
+cl_int CommandBuffer::enqueue(std::uint32_t index, cl_command_queue queue, const EventArguments& events) const {
   return std::visit([&](const auto& step) REQUIRES(session_lock) { return step.enqueue(queue, events); },
-                    steps_[place]);
+                    steps_[index]);
 }
 
 cl_int CommandBuffer::replay_in_order(Issue& issue) const {
@@ -45,9 +45,9 @@ cl_int CommandBuffer::replay_in_order(Issue& issue) const {
   const bool by_barrier = issue.queue.ends_by_barriers();
   const bool wants_first = issue.event != nullptr && issue.queue.profiling() && steps_in_order_.size() > 1;
   EventArguments events{issue.wait_count(), issue.wait_list(), wants_first ? issue.first.out() : nullptr};
-  for (const std::uint32_t place : steps_in_order_) {
-    if (place == steps_in_order_.back() && !by_barrier) events.event = issue.native.out();
-    const cl_int error = enqueue(place, queue, events);
+  for (const std::uint32_t index : steps_in_order_) {
+    if (index == steps_in_order_.back() && !by_barrier) events.event = issue.native.out();
+    const cl_int error = enqueue(index, queue, events);
     if (error != CL_SUCCESS) return error;
     events = {0, nullptr, nullptr};
   }
@@ -60,18 +60,18 @@ cl_int CommandBuffer::replay_by_events(Issue& issue) const {
   std::vector<Native<cl_event>> made(steps_.size());
   std::vector<cl_event> waits;
   cl_int error = CL_SUCCESS;
-  const auto wait_for = [&](const std::vector<std::uint32_t>& places) -> EventArguments {
-    if (places.empty()) return {issue.wait_count(), issue.wait_list(), nullptr};
+  const auto wait_for = [&](const std::vector<std::uint32_t>& indices) -> EventArguments {
+    if (indices.empty()) return {issue.wait_count(), issue.wait_list(), nullptr};
     waits.clear();
-    for (const std::uint32_t place : places) waits.push_back(made[place].get());
+    for (const std::uint32_t index : indices) waits.push_back(made[index].get());
     return {static_cast<cl_uint>(waits.size()), waits.data(), nullptr};
   };
-  for (std::uint32_t place = 0; place < steps_.size() && error == CL_SUCCESS; ++place) {
-    const RecordedOrder::Place& order = order_.places()[place];
+  for (std::uint32_t index = 0; index < steps_.size() && error == CL_SUCCESS; ++index) {
+    const RecordedOrder::Node& order = order_.nodes()[index];
     if (order.is_idle) continue;
     EventArguments events = wait_for(order.after);
-    events.event = made[place].out();
-    error = enqueue(place, queue, events);
+    events.event = made[index].out();
+    error = enqueue(index, queue, events);
   }
   if (error == CL_SUCCESS) {
     if (issue.event != nullptr && issue.queue.profiling() && !steps_in_order_.empty()) {

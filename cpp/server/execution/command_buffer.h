@@ -53,7 +53,7 @@ class CommandBuffer final : public RefCounted {
   };
 
  private:
-  cl_int enqueue(std::uint32_t place, cl_command_queue queue, const EventArguments& events) const
+  cl_int enqueue(std::uint32_t index, cl_command_queue queue, const EventArguments& events) const
       REQUIRES(session_lock);
   cl_int replay_in_order(Issue& issue) const REQUIRES(session_lock);
   cl_int replay_by_events(Issue& issue) const REQUIRES(session_lock);

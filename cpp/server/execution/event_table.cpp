@@ -202,7 +202,7 @@ void EventTable::notify_end(Event& event) {
 
 void EventTable::forward_end(Event& event, Ref<EventSink> sink) {
   auto ended = [strand = Ref<Strand>(&strand_), sink = std::move(sink), id = event.id,
-                held = hold_answer(counters_)](cl_int status) { sink->signal(id, status); };
+                held = hold_reply(counters_)](cl_int status) { sink->signal(id, status); };
   strand_.completions().notify(event.native.get(), std::move(ended), event.id);
 }
 

@@ -26,7 +26,7 @@ namespace remotecl::server {
 //   void keep()            optional; called once if the command has to wait: from then on it must not refer
 //                          to the received message
 //   void failed(cl_int)    optional; the command will not be executed
-//   static constexpr bool kAnswers  optional; the client would wait forever if the command failed, so the
+//   static constexpr bool kReplies  optional; the client would wait forever if the command failed, so the
 //                          session ends if the command cannot be held
 //   static constexpr bool kLong
 // A long command moves bulk data. It ends with TransferTable::finish, and holds back what comes after it
@@ -114,7 +114,7 @@ class Issuer {
   // the device nothing to do.
   template <class Command>
   static constexpr bool kTakesTurns = !std::remove_reference_t<Command>::kLong && !requires {
-    std::remove_reference_t<Command>::kAnswers;
+    std::remove_reference_t<Command>::kReplies;
   };
 
   template <class Command>
@@ -206,7 +206,7 @@ void Issuer::hold(Queue& queue, Event* event, const Array<EventId>& wait_list, C
   // Waits are stored three times: here, in the graph, and in the graph's lists of what waits for each event.
   const std::uint64_t size =
       sizeof(Held<Command>) + kHeldSize + (3 * graph_waits_.size() + wait_list.size()) * sizeof(EventId);
-  constexpr bool kMayFail = !requires { Command::kAnswers; };
+  constexpr bool kMayFail = !requires { Command::kReplies; };
   HeldMemory memory(counters_, kMayFail ? HeldMemory::For::kCommand : HeldMemory::For::kSession);
   try {
     memory.resize(size);

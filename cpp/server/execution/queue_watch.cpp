@@ -35,7 +35,7 @@ cl_int QueueWatch::when_ended(Queue& queue, Then then, Worker& worker) {
 
 cl_int QueueWatch::report_finished(Queue& queue, Token token) {
   const auto then = [this, strand = Ref<Strand>(&strand_), id = queue.id(), token,
-                     is_custom = queue.device().traits().is_custom, held = hold_answer(counters_)](cl_int status) {
+                     is_custom = queue.device().traits().is_custom, held = hold_reply(counters_)](cl_int status) {
     if (status >= 0 && !is_custom) return outbox_.send(Finished{token});
     // Reports failed commands even if the client has not asked for their events.
     strand->later([this, id, token, status, held]() REQUIRES(session_lock) {

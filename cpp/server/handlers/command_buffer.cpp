@@ -29,15 +29,15 @@ struct ReplayCommand {
 };
 
 // Accepts only indices of earlier commands.
-std::vector<std::uint32_t> places_of(const Array<EventId>& wait_list, std::size_t own) {
-  std::vector<std::uint32_t> places;
+std::vector<std::uint32_t> indices_of(const Array<EventId>& wait_list, std::size_t own) {
+  std::vector<std::uint32_t> indices;
   for (std::size_t i = 0; i < wait_list.size(); ++i) {
     if (wait_list[i] == 0 || wait_list[i] > own) {
       throw ProtocolError("a recorded command waits for one that does not come before it");
     }
-    places.push_back(static_cast<std::uint32_t>(wait_list[i] - 1));
+    indices.push_back(static_cast<std::uint32_t>(wait_list[i] - 1));
   }
-  return places;
+  return indices;
 }
 
 cl_int record(Session& session, const EnqueueKernel& message, Device& device, RecordedKernel& recorded)
@@ -73,7 +73,7 @@ cl_int record(Session& session, const RecordedCommand& command, Device& device, 
   if (!decoder.read(message) || !decoder.at_end()) {
     throw ProtocolError("a recorded " + std::string(message_name(Message::kCode)) + " is malformed");
   }
-  const auto waits = places_of(message.wait_list, steps.size());
+  const auto waits = indices_of(message.wait_list, steps.size());
   if constexpr (std::is_same_v<Message, EnqueueMarker>) {
     order.add_point(waits, message.waits_for_all != 0, message.is_barrier != 0);
   } else {

@@ -69,14 +69,14 @@ void handle(Session& session, const ReleaseSubDevice& message) {
 void handle(Session& session, const ReadClock& message) {
   if (message.device == kServerClock) return session.outbox().add(Clock{message.token, CL_SUCCESS, host_time_ns()});
   Device& on = session.objects().device(message.device);
-  const auto answer = [&session, &on, token = message.token, held = hold_answer(session.counters())] {
+  const auto reply = [&session, &on, token = message.token, held = hold_reply(session.counters())] {
     cl_ulong time_ns = 0;
     const cl_int error = on.clock().read(time_ns);
     session.outbox().add(Clock{token, error, time_ns});
   };
-  if (!on.clock().reads_slowly()) return answer();
-  session.queue_watch().post([&session, answer] {
-    answer();
+  if (!on.clock().reads_slowly()) return reply();
+  session.queue_watch().post([&session, reply] {
+    reply();
     session.outbox().flush();
   });
 }

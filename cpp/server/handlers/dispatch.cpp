@@ -43,7 +43,7 @@ void kWorker(Session& session, Bytes payload) REQUIRES(session_lock) {
 
 constexpr HandlerTable make_table() {
   HandlerTable table{};
-#define REMOTECL_COMMAND(name, number, place) table[number] = &place<name>;
+#define REMOTECL_COMMAND(name, number, thread) table[number] = &thread<name>;
 #define REMOTECL_REPORT(name, number)
 #define REMOTECL_PEER_MESSAGE(name, number)
 #include "runtime/protocol/commands.def"

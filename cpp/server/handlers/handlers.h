@@ -29,7 +29,7 @@ void check_peer(PeerId peer);
 #define REMOTECL_HANDLER_kInline(name) void handle(Session& session, const name& message) REQUIRES(session_lock);
 #define REMOTECL_HANDLER_kWorker(name) \
   void work(Session& session, const name& message, const ProgramWork& work) EXCLUDES(session_lock);
-#define REMOTECL_COMMAND(name, number, place) REMOTECL_HANDLER_##place(name)
+#define REMOTECL_COMMAND(name, number, thread) REMOTECL_HANDLER_##thread(name)
 #define REMOTECL_REPORT(name, number)
 #define REMOTECL_PEER_MESSAGE(name, number)
 #include "runtime/protocol/commands.def"

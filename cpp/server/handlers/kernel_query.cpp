@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kAnswerSizeMax = 4096;
 
-struct Answer {
+struct QueryAnswer {
   cl_int error = CL_SUCCESS;
   std::size_t size = 0;
   std::vector<std::byte> value;
@@ -29,8 +29,8 @@ cl_int sub_group_info(const Device& device, cl_kernel kernel, const QueryKernel&
   return function(kernel, device.id(), message.name, message.input.size(), input, size, value, &size_ret);
 }
 
-Answer ask(const Device& device, cl_kernel kernel, const QueryKernel& message) {
-  Answer answer;
+QueryAnswer ask(const Device& device, cl_kernel kernel, const QueryKernel& message) {
+  QueryAnswer answer;
   const std::size_t size = std::min<std::uint64_t>(message.size, kAnswerSizeMax);
   if (message.has_value != 0) answer.value.resize(size);
   std::byte* value = message.has_value != 0 ? answer.value.data() : nullptr;
@@ -54,7 +54,7 @@ Answer ask(const Device& device, cl_kernel kernel, const QueryKernel& message) {
 void handle(Session& session, const QueryKernel& message) {
   Device& on = session.objects().device(message.device);
   Kernel* kernel = session.objects().kernels.find(message.kernel);
-  Answer answer{kernel == nullptr ? CL_INVALID_KERNEL : CL_SUCCESS, 0, {}};
+  QueryAnswer answer{kernel == nullptr ? CL_INVALID_KERNEL : CL_SUCCESS, 0, {}};
   DeviceKernel* native = nullptr;
   if (kernel != nullptr) answer.error = kernel->on(on, native);
   if (answer.error == CL_SUCCESS) answer = ask(on, native->native, message);

@@ -115,7 +115,7 @@ class NamedPeers final : public BuildPeers {
     const auto now = std::chrono::steady_clock::now();
     const Ref<PeerLink> link =
         session_.peers().await(sharing_.builder, now + (sharing_.is_near ? kNearLinkMax : kFarLinkMax));
-    return link ? link->ask_build(sharing_.build, key, now + kAnswerMax) : std::vector<std::byte>();
+    return link ? link->ask_build(sharing_.build, key, now + kReplyTimeout) : std::vector<std::byte>();
   }
   void publish(const Digest& key, std::vector<std::byte> entry) override {
     if (is_asked() && entry.size() <= Store::kContentSizeMax) {
@@ -127,7 +127,7 @@ class NamedPeers final : public BuildPeers {
   // How long to wait for a link, which comes within milliseconds or else takes longer than building a small program.
   static constexpr std::chrono::milliseconds kNearLinkMax{1000}, kFarLinkMax{50};
   // The other server may have large programs to build first, and compiling here takes as long as there.
-  static constexpr std::chrono::seconds kAnswerMax{10};
+  static constexpr std::chrono::seconds kReplyTimeout{10};
 
   bool is_asked() const { return sharing_.build != 0 && sharing_.builder == 0; }
 
@@ -154,12 +154,12 @@ void catch_up(Session& session, const Ref<Program>& program) {
   session.builds().late().wait(*program);
 }
 
-// Makes the native program for a device after the client has been told of its build.
+// Makes the native program for a device after its build was reported to the client.
 struct LateMake {
   Session* session;
   Program* program;  // owns this object, or LateNatives keeps both alive
   Device* device;
-  std::shared_ptr<const PlacedFiles> files;
+  std::shared_ptr<const WrittenFiles> files;
   std::string key, owner;
   std::shared_ptr<const LateBuild> late;
 
@@ -218,12 +218,12 @@ void build_each(Session& session, const Array<std::uint32_t>& devices, Token tok
   start_late(session, program);
 }
 
-// Places the client's files where the compiler finds them. Returns null, and the build's objection, if they cannot be
+// Writes the client's files where the compiler finds them. Returns null, and the build's objection, if they cannot be
 // written.
-std::shared_ptr<const PlacedFiles> place(Session& session, const ClientFiles& sent,
-                                         std::optional<Objection>& objection) {
+std::shared_ptr<const WrittenFiles> write_files(Session& session, const ClientFiles& sent,
+                                                std::optional<Objection>& objection) {
   try {
-    return std::make_shared<const PlacedFiles>(session.shared().files.place(sent));
+    return std::make_shared<const WrittenFiles>(session.shared().files.write(sent));
   } catch (const std::system_error& error) {
     log_warning("{}", error.what());
     objection = {CL_OUT_OF_RESOURCES,
@@ -248,7 +248,7 @@ void work(Session& session, const BuildProgram& message, const ProgramWork& work
   const BuildFiles build_files({message.options, message.include_folders, message.headers}, {work.program.get()});
   const ClientFiles& sent = build_files.all();
   auto objection = objection_to(*work.program, {}, sent, {CL_INVALID_BUILD_OPTIONS, CL_BUILD_PROGRAM_FAILURE});
-  const std::shared_ptr<const PlacedFiles> files = objection ? nullptr : place(session, sent, objection);
+  const std::shared_ptr<const WrittenFiles> files = objection ? nullptr : write_files(session, sent, objection);
   if (objection) return build_each(session, message.devices, message.token, work.program, refusal(*objection));
   const std::string key = BuildCache::key(*work.program, message);
   const std::string owner = session.stored_owner();
@@ -274,7 +274,7 @@ void work(Session& session, const CompileProgram& message, const ProgramWork& wo
   const ClientFiles& sent = build_files.all();
   auto objection =
       objection_to(*work.program, work.others, sent, {CL_INVALID_COMPILER_OPTIONS, CL_COMPILE_PROGRAM_FAILURE});
-  const std::shared_ptr<const PlacedFiles> files = objection ? nullptr : place(session, sent, objection);
+  const std::shared_ptr<const WrittenFiles> files = objection ? nullptr : write_files(session, sent, objection);
   if (objection) return build_each(session, message.devices, message.token, work.program, refusal(*objection));
   std::vector<IncludedSource> included;
   message.included.for_each([&](const IncludedProgram& source) {

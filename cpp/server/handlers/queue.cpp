@@ -40,7 +40,7 @@ struct MarkerCommand {
 
 struct FinishCommand {
   static constexpr bool kLong = false;
-  static constexpr bool kAnswers = true;
+  static constexpr bool kReplies = true;
 
   Session* session;
   Token token;

@@ -14,7 +14,7 @@ constexpr std::size_t kAllocationsMax = 1u << 14;
 // Waits for everything sent before it; then memory that kernels may have used can be freed.
 struct ReleaseCommand {
   static constexpr bool kLong = false;
-  static constexpr bool kAnswers = true;  // if it failed, the buffers would be kept until the session ends
+  static constexpr bool kReplies = true;  // if it failed, the buffers would be kept until the session ends
 
   using Kept = std::list<KeptBuffers>;
 

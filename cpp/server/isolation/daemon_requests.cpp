@@ -9,26 +9,26 @@ namespace remotecl::server {
 
 std::uint64_t DaemonRequests::begin() {
   MutexLock lock(mutex_);
-  answers_[++last_];
+  replies_[++last_];
   return last_;
 }
 
-DaemonRequests::Answer DaemonRequests::await(std::uint64_t number, bool is_sent) {
+DaemonRequests::Reply DaemonRequests::await(std::uint64_t number, bool is_sent) {
   MutexLock lock(mutex_);
-  while (is_sent && !stopped_ && !answers_[number].is_there) changed_.wait(mutex_);
-  Answer answer = std::move(answers_[number]);
-  answers_.erase(number);
-  return answer;
+  while (is_sent && !stopped_ && !replies_[number].is_there) changed_.wait(mutex_);
+  Reply reply = std::move(replies_[number]);
+  replies_.erase(number);
+  return reply;
 }
 
 int DaemonRequests::connect(const Address& address, std::chrono::milliseconds timeout) {
   const std::uint64_t number = begin();
   const auto timeout_ms = static_cast<std::uint32_t>(timeout.count());
-  Answer answer =
+  Reply reply =
       await(number, channel_.deliver(PacketType::kDial, DialMessage{number, address.host, address.port, timeout_ms}));
-  if (answer.descriptor.valid()) return answer.descriptor.release();
-  throw ConnectionError(!answer.failure.empty() ? answer.failure
-                                                : "cannot connect to " + address.text() + ": the server is ending");
+  if (reply.descriptor.valid()) return reply.descriptor.release();
+  throw ConnectionError(!reply.failure.empty() ? reply.failure
+                                               : "cannot connect to " + address.text() + ": the server is ending");
 }
 
 int DaemonRequests::open(const SharedMemoryOffer& offer) {
@@ -44,16 +44,16 @@ int DaemonRequests::find(const Digest& key) {
 
 int DaemonRequests::open_upload(const Digest& key, std::uint64_t& checksum) {
   const std::uint64_t number = begin();
-  Answer answer = await(number, channel_.deliver(PacketType::kOpenUpload, StoreMessage{number, key}));
-  checksum = answer.checksum;
-  return answer.descriptor.release();
+  Reply reply = await(number, channel_.deliver(PacketType::kOpenUpload, StoreMessage{number, key}));
+  checksum = reply.checksum;
+  return reply.descriptor.release();
 }
 
 int DaemonRequests::open_socket(const std::string& address, int backlog) {
   const std::uint64_t number = begin();
-  Answer answer = await(number, channel_.deliver(PacketType::kOpenSocket, SocketMessage{number, address, backlog}));
-  if (answer.descriptor.valid()) return answer.descriptor.release();
-  return answer.error < 0 ? answer.error : -ECANCELED;
+  Reply reply = await(number, channel_.deliver(PacketType::kOpenSocket, SocketMessage{number, address, backlog}));
+  if (reply.descriptor.valid()) return reply.descriptor.release();
+  return reply.error < 0 ? reply.error : -ECANCELED;
 }
 
 void DaemonRequests::store(PacketType type, const Digest& key, const Descriptor& memory) {
@@ -65,8 +65,8 @@ void DaemonRequests::done(SessionChannel::Packet packet) {
   DoneMessage message;
   if (!packet.read(message)) return;
   MutexLock lock(mutex_);
-  const auto at = answers_.find(message.number);
-  if (at == answers_.end()) return;
+  const auto at = replies_.find(message.number);
+  if (at == replies_.end()) return;
   at->second.is_there = true;
   at->second.failure = message.failure;
   at->second.error = message.error;

@@ -37,12 +37,12 @@ class DaemonRequests {
   // errno.
   int open_socket(const std::string& address, int backlog) EXCLUDES(mutex_);
 
-  // Called on the channel's thread: an answer has come, or no more will come.
+  // Called on the channel's thread: a reply has come, or no more will come.
   void done(SessionChannel::Packet packet) EXCLUDES(mutex_);
   void stop() EXCLUDES(mutex_);
 
  private:
-  struct Answer {
+  struct Reply {
     bool is_there = false;
     std::string failure;
     std::int32_t error = 0;
@@ -52,14 +52,14 @@ class DaemonRequests {
 
   void store(PacketType type, const Digest& key, const Descriptor& memory) EXCLUDES(mutex_);
   std::uint64_t begin() EXCLUDES(mutex_);
-  Answer await(std::uint64_t number, bool is_sent) EXCLUDES(mutex_);
+  Reply await(std::uint64_t number, bool is_sent) EXCLUDES(mutex_);
 
   SessionChannel& channel_;
   Mutex mutex_;
   ConditionVariable changed_;
   bool stopped_ GUARDED_BY(mutex_) = false;
   std::uint64_t last_ GUARDED_BY(mutex_) = 0;
-  std::map<std::uint64_t, Answer> answers_ GUARDED_BY(mutex_);  // pending ones too
+  std::map<std::uint64_t, Reply> replies_ GUARDED_BY(mutex_);  // pending ones too
 };
 
 }  // namespace remotecl::server

@@ -79,11 +79,11 @@ bool IsolatedSession::pass_on(IncomingConnection& incoming) {
   const ConnectionFields fields = ConnectionFields::of(incoming);
   if (is_socket(*incoming.connection)) {
     if (!send_further(fields, incoming.connection->wait_handle())) return false;
-    incoming.place.leave();
+    incoming.handshake_slot.leave();
     incoming.connection.reset();
     return true;
   }
-  incoming.place.leave();  // the process bounds its pending handshakes itself
+  incoming.handshake_slot.leave();  // the process bounds its pending handshakes itself
   TlsRelay relay(std::move(incoming.connection));
   if (!send_further(fields, relay.take_end().get()) || !enter(relay)) {
     incoming.connection = relay.give_back();
@@ -250,8 +250,8 @@ void IsolatedSession::take(SessionChannel::Packet& packet) {
   if (StoreMessage given; packet.type == PacketType::kKeep && packet.read(given)) return keep(given, packet);
   if (StoreMessage wanted; packet.type == PacketType::kOpenUpload && packet.read(wanted)) return open_upload(wanted);
   if (StoreMessage given; packet.type == PacketType::kKeepUpload && packet.read(given)) return keep(given, packet);
-  if (StoreMessage told; packet.type == PacketType::kDoubtUpload && packet.read(told)) {
-    return content_.doubt_upload(told.key);
+  if (StoreMessage doubted; packet.type == PacketType::kDoubtUpload && packet.read(doubted)) {
+    return content_.doubt_upload(doubted.key);
   }
   if (SocketMessage wanted; packet.type == PacketType::kOpenSocket && packet.read(wanted)) return open_socket(wanted);
   if (WatchLoads asked; packet.type == PacketType::kWatchLoads && packet.read(asked)) {

@@ -36,7 +36,7 @@ enum class PacketType : std::uint32_t {
   kKeepUpload,   // as kKeep, for such a chunk
   kWatchLoads,   // asks the other side to start or stop sending loads: a WatchLoads
   kOpenSocket,   // asks the daemon for a socket of a kernel: a SocketMessage
-  kDoubtUpload,  // tells the daemon that such a chunk was damaged: a StoreMessage that is not answered
+  kDoubtUpload,  // reports such a chunk as damaged: a StoreMessage that is not answered
   kLoads,        // to the daemon, the session's load of the devices; from it, that of others: a DeviceLoads
 };
 

@@ -126,12 +126,12 @@ std::vector<std::string> session_environment(const std::string& folder) {
 std::vector<std::string> driver_paths() {
   std::vector<std::string> paths;
   for (const char* const name : {"OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH"}) {
-    const std::string place = setting(name);
+    const std::string path = setting(name);
     std::error_code error;
-    if (!place.starts_with('/')) continue;
-    paths.push_back(place);
-    if (fs::path(place).extension() == ".icd") add_registration(paths, place);
-    for (fs::directory_iterator at(place, error), end; !error && at != end; at.increment(error)) {
+    if (!path.starts_with('/')) continue;
+    paths.push_back(path);
+    if (fs::path(path).extension() == ".icd") add_registration(paths, path);
+    for (fs::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
       if (at->path().extension() == ".icd") add_registration(paths, at->path());
     }
   }

@@ -88,9 +88,9 @@ class SessionProcess {
   // Returns nothing if too many connections are in their handshake.
   std::optional<IncomingConnection> incoming(const ConnectionFields& message, Descriptor& socket) {
     auto connection = tcp::adopt(socket.release(), message.kind);
-    auto place = pending_handshakes_.enter(*connection, message.from());
-    if (!place) return std::nullopt;
-    return IncomingConnection{std::move(connection), std::move(*place), message.deadline(), message.from(),
+    auto slot = pending_handshakes_.enter(*connection, message.from());
+    if (!slot) return std::nullopt;
+    return IncomingConnection{std::move(connection), std::move(*slot), message.deadline(), message.from(),
                               message.hello};
   }
 
@@ -117,7 +117,7 @@ class SessionProcess {
     const LogScope scope(message.session);
     auto connection = incoming(message.connection, packet.descriptors[0]);
     auto granted = grant(message, std::move(packet.descriptors[1]), std::move(packet.descriptors[2]));
-    connection->place.leave();
+    connection->handshake_slot.leave();
     host_->serve_session(*connection, {message.session, message.secret, message.shown, message.features},
                          std::move(granted));
     report_end();

@@ -10,8 +10,8 @@
 
 namespace remotecl::server {
 
-// The broker's answer.
-struct BrokerAnswer {
+// The broker's reply.
+struct BrokerReply {
   enum class What : std::uint8_t { kConnect, kBind, kResolve };
 
   std::uint64_t socket = 0;
@@ -47,7 +47,7 @@ struct NameFound {
 
 // A message from another thread to the sockets of a lane. Sockets are named by the numbers of SocketTable.
 struct Letter {
-  std::variant<BrokerAnswer, ConnectionWanted, ConnectionGiven, NameFound> content;
+  std::variant<BrokerReply, ConnectionWanted, ConnectionGiven, NameFound> content;
 };
 
 }  // namespace remotecl::server

@@ -1,13 +1,13 @@
 // ---- Collective calls ----
 
 // The leader's words: a piece in four, then a peer in five.
-RCL_I void rcl_i_tell(rcl_group g, rcl_piece piece) {
+RCL_I void rcl_i_share_piece(rcl_group g, rcl_piece piece) {
   g.words[0] = (uint)piece.size;
   g.words[1] = piece.from;
   g.words[2] = piece.next;
   g.words[3] = piece.datagram;
 }
-RCL_I rcl_piece rcl_i_told(rcl_group g) {
+RCL_I rcl_piece rcl_i_shared_piece(rcl_group g) {
   rcl_piece piece;
   piece.size = (int)g.words[0];
   piece.from = g.words[1];
@@ -102,11 +102,11 @@ RCL_I_CALL uint rcl_i_events(rcl_group g, int s) {
   return events;
 }
 
-RCL_I void rcl_i_tell_peer(rcl_group g, rcl_peer peer) {
+RCL_I void rcl_i_share_peer(rcl_group g, rcl_peer peer) {
   g.words[4] = peer.port;
   for (uint i = 0; i < 4u; ++i) g.words[5u + i] = peer.ip[i];
 }
-RCL_I void rcl_i_told_peer(rcl_group g, __private rcl_peer* peer) {
+RCL_I void rcl_i_shared_peer(rcl_group g, __private rcl_peer* peer) {
   peer->port = g.words[4];
   for (uint i = 0; i < 4u; ++i) peer->ip[i] = g.words[5u + i];
 }
@@ -136,11 +136,11 @@ RCL_I_SINGLE(__local, RCL_I_OVER)
     rcl_i_barrier(); \
     if (rcl_i_item() == 0u) { \
       const rcl_piece there = rcl_i_receivable(g, s, size, waits); \
-      rcl_i_tell(g, there); \
-      if (there.datagram) rcl_i_tell_peer(g, rcl_i_read_header(g, s, there)); \
+      rcl_i_share_piece(g, there); \
+      if (there.datagram) rcl_i_share_peer(g, rcl_i_read_header(g, s, there)); \
     } \
     rcl_i_barrier(); \
-    const rcl_piece piece = rcl_i_told(g); \
+    const rcl_piece piece = rcl_i_shared_piece(g); \
     if (piece.size > 0) rcl_i_from_ring(g, s, piece, data, rcl_i_item(), rcl_i_items()); \
     rcl_i_barrier(); \
     if (rcl_i_item() == 0u && (piece.size > 0 || piece.datagram)) rcl_i_received(g, s, piece.next); \
@@ -150,11 +150,11 @@ RCL_I_SINGLE(__local, RCL_I_OVER)
     rcl_i_barrier(); \
     if (rcl_i_item() == 0u) { \
       const rcl_piece room = rcl_i_sendable(g, s, size, waits); \
-      rcl_i_tell(g, room); \
+      rcl_i_share_piece(g, room); \
       if (room.datagram) rcl_i_write_header(g, s, room, peer); \
     } \
     rcl_i_barrier(); \
-    const rcl_piece piece = rcl_i_told(g); \
+    const rcl_piece piece = rcl_i_shared_piece(g); \
     if (piece.size > 0) rcl_i_to_ring(g, s, piece, data, rcl_i_item(), rcl_i_items()); \
     rcl_i_barrier(); \
     if (rcl_i_item() == 0u && (piece.size > 0 || piece.datagram)) rcl_i_sent(g, s, piece.next); \
@@ -208,7 +208,7 @@ RCL_I_SINGLE(__local, RCL_I_OVER)
 #define RCL_I_SHARED(SPACE, CALL) \
   RCL_I_OVER int rcl_i_led_recv(rcl_group g, int s, SPACE void* data, uint size, int waits) { \
     const rcl_piece piece = rcl_i_receivable(g, s, size, waits); \
-    if (piece.datagram) rcl_i_tell_peer(g, rcl_i_read_header(g, s, piece)); \
+    if (piece.datagram) rcl_i_share_peer(g, rcl_i_read_header(g, s, piece)); \
     if (piece.size > 0) rcl_i_from_ring(g, s, piece, data, 0u, 1u); \
     if (piece.size > 0 || piece.datagram) rcl_i_received(g, s, piece.next); \
     return piece.size; \
@@ -292,7 +292,7 @@ RCL_I_SHARED(__local, RCL_I_OVER)
   } \
   RCL_I_OVER int rcl_recvfrom(rcl_group g, int s, SPACE void* data, uint size, __private rcl_peer* peer) { \
     const int got = rcl_i_recv(g, s, data, size, 1); \
-    if (got >= 0) rcl_i_told_peer(g, peer); \
+    if (got >= 0) rcl_i_shared_peer(g, peer); \
     return got; \
   } \
   /* For one item. Items that wait for each other can keep a whole sub-group waiting on devices that run its items in */ \
@@ -324,9 +324,9 @@ RCL_I int rcl_one_close(rcl_group g, int s) { return rcl_i_close(g, s); }
 // for an error (both with a null pointer). They stay until rcl_recv_release().
 RCL_I volatile __global uchar* rcl_recv_peek(rcl_group g, int s, __private int* count) {
   rcl_i_barrier();
-  if (rcl_i_item() == 0u) rcl_i_tell(g, rcl_i_receivable(g, s, g.ring, 1));
+  if (rcl_i_item() == 0u) rcl_i_share_piece(g, rcl_i_receivable(g, s, g.ring, 1));
   rcl_i_barrier();
-  const rcl_piece piece = rcl_i_told(g);
+  const rcl_piece piece = rcl_i_shared_piece(g);
   *count = piece.datagram ? -RCL_EOPNOTSUPP : piece.size;
   if (*count <= 0) return 0;
   const uint begin = piece.from & (g.ring - 1u);
@@ -342,9 +342,9 @@ RCL_I void rcl_recv_release(rcl_group g, int s, uint count) {
 // was written there.
 RCL_I volatile __global uchar* rcl_send_reserve(rcl_group g, int s, __private int* count) {
   rcl_i_barrier();
-  if (rcl_i_item() == 0u) rcl_i_tell(g, rcl_i_sendable(g, s, g.ring, 1));
+  if (rcl_i_item() == 0u) rcl_i_share_piece(g, rcl_i_sendable(g, s, g.ring, 1));
   rcl_i_barrier();
-  const rcl_piece piece = rcl_i_told(g);
+  const rcl_piece piece = rcl_i_shared_piece(g);
   *count = piece.datagram || piece.size == -RCL_EMSGSIZE ? -RCL_EOPNOTSUPP : piece.size;
   if (*count <= 0) return 0;
   const uint begin = piece.from & (g.ring - 1u);

@@ -34,9 +34,9 @@ class Opener::Work final : public RefCounted {
         orders_.pop_back();
       }
     }
-    BrokerAnswer answer = answer_of(refused);
-    answer.error = EAGAIN;
-    refused.answer_to->post({std::move(answer)});
+    BrokerReply reply = reply_of(refused);
+    reply.error = EAGAIN;
+    refused.reply_to->post({std::move(reply)});
   }
 
   void stop() EXCLUDES(mutex_) {
@@ -48,16 +48,16 @@ class Opener::Work final : public RefCounted {
  private:
   static constexpr std::size_t kThreadsMax = 4;
 
-  static BrokerAnswer answer_of(const Order& order) {
-    BrokerAnswer result;
+  static BrokerReply reply_of(const Order& order) {
+    BrokerReply result;
     result.socket = order.socket;
     result.what = order.what;
     result.kind = order.address.kind;
     return result;
   }
 
-  BrokerAnswer carry_out(const Order& order) {
-    BrokerAnswer result = answer_of(order);
+  BrokerReply carry_out(const Order& order) {
+    BrokerReply result = reply_of(order);
     int got = 0;
     switch (order.what) {
       case What::kConnect:
@@ -90,7 +90,7 @@ class Opener::Work final : public RefCounted {
       const Order order = std::move(orders_.front());
       orders_.pop_front();
       lock.unlock();
-      order.answer_to->post({carry_out(order)});
+      order.reply_to->post({carry_out(order)});
       lock.lock();
     }
   }

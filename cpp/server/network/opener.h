@@ -12,13 +12,13 @@ namespace remotecl::server {
 // server delays nobody.
 class Opener {
  public:
-  using What = BrokerAnswer::What;
+  using What = BrokerReply::What;
   struct Order {
     std::uint64_t socket = 0;
     What what = What::kConnect;
     SocketAddress address;
     int backlog = 0;
-    Ref<Inbox> answer_to;
+    Ref<Inbox> reply_to;
   };
 
   explicit Opener(Ref<SocketBroker> broker);

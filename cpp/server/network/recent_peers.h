@@ -16,17 +16,17 @@ class RecentPeers {
   void add(const SocketPeer& peer) {
     if (use(peer)) return;
     by_use_.push_front(peer);
-    places_.emplace(peer, by_use_.begin());
-    if (places_.size() <= most_) return;
-    places_.erase(by_use_.back());
+    entries_.emplace(peer, by_use_.begin());
+    if (entries_.size() <= most_) return;
+    entries_.erase(by_use_.back());
     by_use_.pop_back();
     has_forgotten_ = true;
   }
   // Returns whether it is known.
   bool use(const SocketPeer& peer) {
-    const auto place = places_.find(peer);
-    if (place == places_.end()) return false;
-    by_use_.splice(by_use_.begin(), by_use_, place->second);
+    const auto entry = entries_.find(peer);
+    if (entry == entries_.end()) return false;
+    by_use_.splice(by_use_.begin(), by_use_, entry->second);
     return true;
   }
   // Whether an address that is not known may have been.
@@ -35,7 +35,7 @@ class RecentPeers {
  private:
   const std::size_t most_;
   std::list<SocketPeer> by_use_;  // the last one first
-  std::map<SocketPeer, std::list<SocketPeer>::iterator> places_;
+  std::map<SocketPeer, std::list<SocketPeer>::iterator> entries_;
   bool has_forgotten_ = false;
 };
 

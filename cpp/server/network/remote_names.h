@@ -15,7 +15,7 @@ class RemoteNames : public RefCounted {
   struct Order {
     std::string name;
     std::uint64_t socket = 0;
-    Ref<Inbox> answer_to;  // gets a NameFound, later
+    Ref<Inbox> reply_to;  // gets a NameFound, later
   };
 
   // Connects a socket to the first one that has the name. Does not block.

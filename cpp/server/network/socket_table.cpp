@@ -44,15 +44,15 @@ SocketTable::~SocketTable() { stop(); }
 void SocketTable::join(int epoll, const Ref<WakeEvent>& event) {
   epoll_ = epoll;
   inbox_->belongs_to(event);
-  for (const std::uint32_t place : in_use_) {
-    KernelSocket& socket = sockets_[place];
-    if (socket.watched() >= 0 && !watch(socket.watched(), index_of(place))) socket.fail(EMFILE);
+  for (const std::uint32_t position : in_use_) {
+    KernelSocket& socket = sockets_[position];
+    if (socket.watched() >= 0 && !watch(socket.watched(), index_of(position))) socket.fail(EMFILE);
   }
 }
 
 void SocketTable::leave() {
-  for (const std::uint32_t place : in_use_) {
-    const int descriptor = sockets_[place].watched();
+  for (const std::uint32_t position : in_use_) {
+    const int descriptor = sockets_[position].watched();
     if (descriptor >= 0) ::epoll_ctl(epoll_, EPOLL_CTL_DEL, descriptor, nullptr);
   }
 }
@@ -96,7 +96,7 @@ bool SocketTable::look_at_requests(Clock::time_point now) {
 void SocketTable::look_for_peers(Clock::time_point now) {
   if (now - looked_for_peers_ < kPeerInterval) return;
   looked_for_peers_ = now;
-  for (const std::uint32_t place : in_use_) sockets_[place].look_for_peer();
+  for (const std::uint32_t position : in_use_) sockets_[position].look_for_peer();
 }
 
 bool SocketTable::move_all(Clock::time_point now, bool moves) {
@@ -246,36 +246,36 @@ void SocketTable::take_letters() {
   for (const std::uint64_t number : contents.wakes) handle_event(number, EPOLLIN | EPOLLOUT);
 }
 
-void SocketTable::handle(BrokerAnswer& answer) {
-  KernelSocket* const socket = find(answer.socket);
+void SocketTable::handle(BrokerReply& reply) {
+  KernelSocket* const socket = find(reply.socket);
   if (socket == nullptr) return;
-  const auto index = static_cast<std::uint32_t>(answer.socket);
-  if (answer.what == Opener::What::kResolve) {
+  const auto index = static_cast<std::uint32_t>(reply.socket);
+  if (reply.what == Opener::What::kResolve) {
     socket->is_resolving = false;
-    if (answer.error == 0 && socket->datagrams() != nullptr) {
+    if (reply.error == 0 && socket->datagrams() != nullptr) {
       std::uint32_t words[4];
-      std::memcpy(words, answer.peer.ip.data(), sizeof words);
-      socket->datagrams()->allow(answer.peer);
-      socket->words().publish(layout::kPeerPort, answer.peer.port);
+      std::memcpy(words, reply.peer.ip.data(), sizeof words);
+      socket->datagrams()->allow(reply.peer);
+      socket->words().publish(layout::kPeerPort, reply.peer.port);
       for (std::uint32_t i = 0; i < 4; ++i) {
         socket->words().publish(static_cast<layout::Line>(layout::kPeerIp + i), words[i]);
       }
     }
-    return socket->reply(-answer.error);
+    return socket->reply(-reply.error);
   }
   if (socket->phase() != Phase::kOpening) return;
-  if (answer.error != 0 || socket->is_closing()) {
-    return socket->fail(answer.error != 0 ? answer.error : ECANCELED);
+  if (reply.error != 0 || socket->is_closing()) {
+    return socket->fail(reply.error != 0 ? reply.error : ECANCELED);
   }
-  if (!watch(answer.descriptor.get(), index)) return socket->fail(EMFILE);
-  if (answer.kind == SocketAddress::Kind::kUdp) {
-    socket->open_datagrams(std::move(answer.descriptor), answer.port);
-  } else if (answer.what == Opener::What::kConnect) {
-    socket->connect_with(std::move(answer.descriptor));
+  if (!watch(reply.descriptor.get(), index)) return socket->fail(EMFILE);
+  if (reply.kind == SocketAddress::Kind::kUdp) {
+    socket->open_datagrams(std::move(reply.descriptor), reply.port);
+  } else if (reply.what == Opener::What::kConnect) {
+    socket->connect_with(std::move(reply.descriptor));
   } else {
     auto listening = std::make_unique<KernelSocket::Listening>();
-    listening->descriptor = std::move(answer.descriptor);
-    socket->listen(std::move(listening), answer.port);
+    listening->descriptor = std::move(reply.descriptor);
+    socket->listen(std::move(listening), reply.port);
   }
 }
 
@@ -330,7 +330,7 @@ void SocketTable::end_waits() {
 
 bool SocketTable::has_unsent() const {
   return std::any_of(in_use_.begin(), in_use_.end(),
-                     [this](std::uint32_t place) { return sockets_[place].has_unsent(); });
+                     [this](std::uint32_t position) { return sockets_[position].has_unsent(); });
 }
 
 // Those that wait for a listener learn that the network has stopped, not that the listener has gone.

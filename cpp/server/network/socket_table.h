@@ -46,8 +46,8 @@ class SocketTable {
  private:
   // The number of a socket: its generation and its index in the network.
   std::uint64_t number_of(std::uint32_t index) const { return std::uint64_t{at(index).generation()} << 32 | index; }
-  // The index in the network of a place in sockets_.
-  std::uint32_t index_of(std::uint32_t place) const { return place * group_.size() + lane_; }
+  // The index in the network of a position in sockets_.
+  std::uint32_t index_of(std::uint32_t position) const { return position * group_.size() + lane_; }
   // By the index in the network, which is of this lane.
   KernelSocket& at(std::uint32_t index) { return sockets_[index / group_.size()]; }
   const KernelSocket& at(std::uint32_t index) const { return sockets_[index / group_.size()]; }
@@ -65,7 +65,7 @@ class SocketTable {
   void resolve(std::uint32_t index);
   std::optional<SocketAddress> address_of(const KernelSocket& socket) const;
   void take_letters();
-  void handle(BrokerAnswer& answer);
+  void handle(BrokerReply& reply);
   void handle(NameFound& found);
   // Reports on the descriptor as readiness of the socket. Returns false if the system refuses.
   bool watch(int descriptor, std::uint32_t index);
@@ -89,7 +89,7 @@ class SocketTable {
   int epoll_ = -1;
   std::vector<std::uint32_t> taken_;  // of the kernels' counts of requests
   std::vector<KernelSocket> sockets_;
-  std::vector<std::uint32_t> in_use_;  // places in sockets_
+  std::vector<std::uint32_t> in_use_;  // positions in sockets_
   std::size_t closing_ = 0;
   bool is_ending_ = false;
   Clock::time_point last_round_ = Clock::now(), looked_for_peers_ = last_round_;

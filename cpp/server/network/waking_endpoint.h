@@ -7,10 +7,10 @@
 
 namespace remotecl::server {
 
-// An endpoint that leads to another kernel. No epoll reports on it: it tells an inbox itself that it is ready again.
+// An endpoint that leads to another kernel. No epoll reports on it: it notifies an inbox itself when it is ready again.
 class WakingEndpoint : public Endpoint {
  public:
-  // Whom to tell from now on, and for which socket.
+  // The inbox to notify from now on, and for which socket.
   virtual void attach(const Ref<Inbox>& inbox, std::uint64_t socket) = 0;
 };
 

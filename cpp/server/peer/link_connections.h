@@ -19,7 +19,7 @@ namespace remotecl::server {
 // connection when it is lost. Owned by the link; any thread, unless noted otherwise.
 class LinkConnections {
  public:
-  // Tells the peer how much of a stream has arrived.
+  // Reports to the peer how much of a stream has arrived.
   using Acknowledge = std::function<void(StreamKind stream, std::uint64_t received)>;
 
   // The context must outlive it.

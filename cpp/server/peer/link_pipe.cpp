@@ -104,7 +104,7 @@ void LinkPipe::open(PipeId far, std::uint32_t window) {
 void LinkPipe::answer(PipeId asked, PipeId near, std::uint32_t window) {
   {
     MutexLock lock(mutex_);
-    link_->send(NameAnswer{asked, 0, near, kWindow});
+    link_->send(NameReply{asked, 0, near, kWindow});
     far_ = asked;
     credit_ = window;
     // The kernel may already have ended or closed its side.

@@ -71,7 +71,7 @@ bool LinkPipes::ask(const Ref<NameSearch>& search) {
   return true;
 }
 
-void LinkPipes::answered(const NameAnswer& message) {
+void LinkPipes::take_reply(const NameReply& message) {
   Ref<LinkPipe> pipe;
   Ref<NameSearch> search;
   {
@@ -96,7 +96,7 @@ void LinkPipes::connect(const ConnectName& message) {
   }
   const Ref<PipeListener> listener = names_->find(std::string(message.name));
   Ref<LinkPipe> pipe = listener ? make() : nullptr;
-  if (!pipe) return send(NameAnswer{message.pipe, listener ? EMFILE : ENOENT, 0, 0});
+  if (!pipe) return send(NameReply{message.pipe, listener ? EMFILE : ENOENT, 0, 0});
   PipeId id = 0;
   {
     MutexLock lock(mutex_);
@@ -106,7 +106,7 @@ void LinkPipes::connect(const ConnectName& message) {
   }
   if (listener->offer(std::make_unique<LinkPipeEndpoint>(pipe))) return pipe->answer(message.pipe, id, message.window);
   take(id);
-  send(NameAnswer{message.pipe, ECONNREFUSED, 0, 0});
+  send(NameReply{message.pipe, ECONNREFUSED, 0, 0});
 }
 
 void LinkPipes::end(const PipeEnd& message) {

@@ -29,7 +29,7 @@ class LinkPipes final : public RefCounted {
 
   // ---- The peer's messages. Throw ProtocolError.
   void connect(const ConnectName& message) EXCLUDES(mutex_);
-  void answered(const NameAnswer& message) EXCLUDES(mutex_);
+  void take_reply(const NameReply& message) EXCLUDES(mutex_);
   void deliver(const PipeData& message) { find(message.pipe)->deliver(message.data); }
   void credit(const PipeCredit& message) { find(message.pipe)->credit(message.bytes); }
   void end(const PipeEnd& message) EXCLUDES(mutex_);

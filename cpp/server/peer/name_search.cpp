@@ -18,16 +18,16 @@ void NameSearch::go_on() {
     if (links_[next_++]->ask(self)) return;
     is_complete_ = false;
   }
-  order_.answer_to->post({NameFound{.socket = order_.socket, .error = is_complete_ ? ECONNREFUSED : EHOSTUNREACH}});
+  order_.reply_to->post({NameFound{.socket = order_.socket, .error = is_complete_ ? ECONNREFUSED : EHOSTUNREACH}});
 }
 
 void NameSearch::found(std::unique_ptr<WakingEndpoint> end) {
-  order_.answer_to->post({NameFound{.socket = order_.socket, .error = 0, .pipe = std::move(end)}});
+  order_.reply_to->post({NameFound{.socket = order_.socket, .error = 0, .pipe = std::move(end)}});
 }
 
 void NameSearch::refused(int error) {
   if (error == ENOENT) return go_on();
-  order_.answer_to->post({NameFound{.socket = order_.socket, .error = error}});
+  order_.reply_to->post({NameFound{.socket = order_.socket, .error = error}});
 }
 
 void NameSearch::lost() {

@@ -74,7 +74,7 @@ void handle(const PeerMessageContext& context, const PeerChunk& message) {
 }
 
 void handle(const PeerMessageContext& context, const ConnectName& message) { context.link.pipes()->connect(message); }
-void handle(const PeerMessageContext& context, const NameAnswer& message) { context.link.pipes()->answered(message); }
+void handle(const PeerMessageContext& context, const NameReply& message) { context.link.pipes()->take_reply(message); }
 void handle(const PeerMessageContext& context, const PipeData& message) { context.link.pipes()->deliver(message); }
 void handle(const PeerMessageContext& context, const PipeCredit& message) { context.link.pipes()->credit(message); }
 void handle(const PeerMessageContext& context, const PipeEnd& message) { context.link.pipes()->end(message); }
@@ -95,7 +95,7 @@ struct Entry {
 };
 
 constexpr Entry kTable[] = {
-#define REMOTECL_COMMAND(name, number, place)
+#define REMOTECL_COMMAND(name, number, thread)
 #define REMOTECL_REPORT(name, number)
 #define REMOTECL_PEER_MESSAGE(name, number) {number, &take<name>},
 #include "runtime/protocol/commands.def"

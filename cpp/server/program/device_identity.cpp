@@ -38,8 +38,8 @@ constexpr auto kPrefixes = std::to_array<std::string_view>(
     {"POCL_", "OCL_",     "OPENCL_", "OPEN_CL_", "CL_",   "CUDA_", "NVIDIA_", "NV_",    "HSA_",
      "ROC_",  "AMD_",     "GPU_",    "HIP_",     "ZE_",   "SYCL_", "NEO",     "IGC_",   "INTEL_",
      "MESA_", "RUSTICL_", "LP_",     "GALLIUM_", "CLVK_", "VK_",   "LLVM_",   "LIBGL_", "__GL_"});
-// The places of drivers' caches, which differ between sessions.
-constexpr auto kPlaces = std::to_array<std::string_view>({"POCL_CACHE_DIR=", "CUDA_CACHE_PATH="});
+// The folders of drivers' caches, which differ between sessions.
+constexpr auto kCacheFolders = std::to_array<std::string_view>({"POCL_CACHE_DIR=", "CUDA_CACHE_PATH="});
 
 bool begins_with_one(std::string_view text, const auto& prefixes) {
   return std::any_of(prefixes.begin(), prefixes.end(),
@@ -51,7 +51,7 @@ void add_number(std::string& text, std::uint64_t number) { add_part(text, std::t
 std::string environment() {
   std::vector<std::string_view> variables;
   for (char** at = environ; *at != nullptr; ++at) {
-    if (begins_with_one(*at, kPrefixes) && !begins_with_one(*at, kPlaces)) variables.emplace_back(*at);
+    if (begins_with_one(*at, kPrefixes) && !begins_with_one(*at, kCacheFolders)) variables.emplace_back(*at);
   }
   std::sort(variables.begin(), variables.end());
   std::string text;

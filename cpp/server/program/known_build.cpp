@@ -24,12 +24,12 @@ bool take_record(Bytes entry, BuildRecord& record) {
 
 }  // namespace
 
-BuildReport::Options BuildReport::options_for(const Program& program, const Device& device, const PlacedFiles& files) {
+BuildReport::Options BuildReport::options_for(const Program& program, const Device& device, const WrittenFiles& files) {
   const bool asks = program.origin() == ProgramOrigin::kSource && asks_for_arguments(device, files.options());
   return {asks ? files.options() + " " + kArgumentInfo : files.options(), asks};
 }
 
-cl_program BuildReport::build(const Program& program, Device& device, const PlacedFiles& files, BuildCache& before,
+cl_program BuildReport::build(const Program& program, Device& device, const WrittenFiles& files, BuildCache& before,
                               const std::string& key, const StoredRequest* stored) {
   BuildRecord& record = begin(device);
   const bool is_shared = !key.empty() && &device == &device.root();
@@ -56,7 +56,7 @@ cl_program BuildReport::build(const Program& program, Device& device, const Plac
   return native;
 }
 
-bool BuildReport::look_up(const Program& program, Device& device, const PlacedFiles& files, const Options& options,
+bool BuildReport::look_up(const Program& program, Device& device, const WrittenFiles& files, const Options& options,
                           BuildCache& before, const StoredRequest& stored, BuildPeers* peers, const Digest& key,
                           cl_program& native) {
   StoredBuilds& store = *before.stored();
@@ -91,7 +91,7 @@ bool BuildReport::look_up(const Program& program, Device& device, const PlacedFi
 
 // The client has named the peer, so the peer is trusted no more than the client: what its record says of the arguments
 // must not reach the driver.
-cl_program BuildReport::load_peers(Bytes entry, Device& device, const PlacedFiles& files, const Options& options,
+cl_program BuildReport::load_peers(Bytes entry, Device& device, const WrittenFiles& files, const Options& options,
                                    BuildCache& before) {
   BuildRecord said = records_.back();
   const cl_program native = before.stored()->load(entry, device, options.text, said);
@@ -106,7 +106,7 @@ cl_program BuildReport::load_peers(Bytes entry, Device& device, const PlacedFile
   return native;
 }
 
-cl_program BuildReport::compile_source(const Program& program, Device& device, const PlacedFiles& files,
+cl_program BuildReport::compile_source(const Program& program, Device& device, const WrittenFiles& files,
                                        const Options& options, BuildCache& before, const std::string& key,
                                        const std::string& owner, const std::optional<Digest>& stored_key) {
   BuildRecord& record = records_.back();
@@ -148,8 +148,9 @@ void BuildReport::publish(BuildPeers& peers, const Digest& key, cl_program nativ
   peers.publish(key, StoredBuilds::encode(record, binary));
 }
 
-cl_program BuildReport::build_late(const Program& program, Device& device, const PlacedFiles& files, BuildCache& before,
-                                   const std::string& key, const std::string& owner, const LateBuild& late) {
+cl_program BuildReport::build_late(const Program& program, Device& device, const WrittenFiles& files,
+                                   BuildCache& before, const std::string& key, const std::string& owner,
+                                   const LateBuild& late) {
   BuildRecord& record = begin(device);
   const BuildRecord blank = record;
   const Options options = options_for(program, device, files);

@@ -17,7 +17,7 @@ struct ProgramIsLate {
   Ref<Program> program;
 };
 
-// Makes native programs after the client has been told of their build. Owned by a session; any thread.
+// Makes native programs after their build was reported to the client. Owned by a session; any thread.
 class LateNatives {
  public:
   // `make` gives the program a native program. It must not throw.

@@ -91,7 +91,7 @@ class Program final : public RefCounted {
   void note_prints() { prints_.store(true, std::memory_order_relaxed); }
 
   // Sets the result of the last build, compilation or link, even of a failed one, or a program that is not built. Takes
-  // over the reference. `unused`: is told which kernels are used; may be null. Throws HeldTooMuch.
+  // over the reference. `unused`: gets the kernels that are used; may be null. Throws HeldTooMuch.
   void set_native(const Device& device, cl_program program, bool executable, ProgramTraits traits,
                   std::shared_ptr<UnusedKernels> unused = nullptr, std::optional<NativePart> part = std::nullopt)
       REQUIRES(session_lock);

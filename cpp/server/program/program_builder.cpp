@@ -90,7 +90,7 @@ BuildRecord& BuildReport::begin(const Device& device) {
 
 // Called after the native call, whose result is in the record. Does not query the size of the binary: PoCL
 // makes the binary for that, which takes long, and ends the process if it cannot.
-void BuildReport::finish(BuildRecord& record, cl_program native, const Device& device, const PlacedFiles* files) {
+void BuildReport::finish(BuildRecord& record, cl_program native, const Device& device, const WrittenFiles* files) {
   if (native == nullptr) return;
   DeviceBuild& values = record.values;
   const cl_device_id id = device.id();
@@ -120,7 +120,7 @@ void BuildReport::finish_executable(BuildRecord& record, cl_program native, cons
   record.kernels = inspect_kernels(native, device.id(), hides_arguments);
 }
 
-cl_program BuildReport::compile(const Program& program, Device& device, const PlacedFiles& files,
+cl_program BuildReport::compile(const Program& program, Device& device, const WrittenFiles& files,
                                 const std::vector<IncludedSource>& included, StoredBuilds& store,
                                 const StoredRequest& stored) {
   BuildRecord& record = begin(device);
@@ -141,7 +141,7 @@ cl_program BuildReport::compile(const Program& program, Device& device, const Pl
 }
 
 cl_program BuildReport::compile_object(BuildRecord& record, const Program& program, Device& device,
-                                       const PlacedFiles& files, const std::vector<IncludedSource>& included) {
+                                       const WrittenFiles& files, const std::vector<IncludedSource>& included) {
   cl_program native = nullptr;
   record.values.error = program.make(device, native);
   std::vector<cl_program> headers;

@@ -76,12 +76,12 @@ class BuildReport {
  public:
   // `key`: finds an equal build among earlier ones; empty: looks for none. `stored`: finds a build of another
   // process; null: looks for none.
-  cl_program build(const Program& program, Device& device, const PlacedFiles& files, BuildCache& before,
+  cl_program build(const Program& program, Device& device, const WrittenFiles& files, BuildCache& before,
                    const std::string& key, const StoredRequest* stored = nullptr);
   // Makes the native program of a late build.
-  cl_program build_late(const Program& program, Device& device, const PlacedFiles& files, BuildCache& before,
+  cl_program build_late(const Program& program, Device& device, const WrittenFiles& files, BuildCache& before,
                         const std::string& key, const std::string& owner, const LateBuild& late);
-  cl_program compile(const Program& program, Device& device, const PlacedFiles& files,
+  cl_program compile(const Program& program, Device& device, const WrittenFiles& files,
                      const std::vector<IncludedSource>& included, StoredBuilds& store, const StoredRequest& stored);
   // `lock`: makes the lock that is held while the driver links.
   cl_program link(Device& device, const std::string& options, const std::vector<LinkInput>& inputs, StoredBuilds& store,
@@ -116,20 +116,20 @@ class BuildReport {
     std::optional<NativePart> part;
   };
 
-  static Options options_for(const Program& program, const Device& device, const PlacedFiles& files);
+  static Options options_for(const Program& program, const Device& device, const WrittenFiles& files);
   // Returns true if the store or a peer knows the build. `native`: null if it failed or is late.
-  bool look_up(const Program& program, Device& device, const PlacedFiles& files, const Options& options,
+  bool look_up(const Program& program, Device& device, const WrittenFiles& files, const Options& options,
                BuildCache& before, const StoredRequest& stored, BuildPeers* peers, const Digest& key,
                cl_program& native);
-  cl_program load_peers(Bytes entry, Device& device, const PlacedFiles& files, const Options& options,
+  cl_program load_peers(Bytes entry, Device& device, const WrittenFiles& files, const Options& options,
                         BuildCache& before);
   // Makes the native program of the last record, and keeps it for later builds. `key`, `stored_key`: as in build().
-  cl_program compile_source(const Program& program, Device& device, const PlacedFiles& files, const Options& options,
+  cl_program compile_source(const Program& program, Device& device, const WrittenFiles& files, const Options& options,
                             BuildCache& before, const std::string& key, const std::string& owner,
                             const std::optional<Digest>& stored_key);
   // Makes the native program of the last record.
   static cl_program compile_object(BuildRecord& record, const Program& program, Device& device,
-                                   const PlacedFiles& files, const std::vector<IncludedSource>& included);
+                                   const WrittenFiles& files, const std::vector<IncludedSource>& included);
   // Stores the last record and its native program, if there is a key.
   void keep(StoredBuilds& store, const std::string& owner, const std::optional<Digest>& key, const Device& device,
             cl_program native);
@@ -138,7 +138,7 @@ class BuildReport {
   void note_part(const std::optional<Digest>& key, std::vector<std::byte> binary);
   void publish(BuildPeers& peers, const Digest& key, cl_program native, BuildCache& before) const;
   BuildRecord& begin(const Device& device);
-  static void finish(BuildRecord& record, cl_program native, const Device& device, const PlacedFiles* files);
+  static void finish(BuildRecord& record, cl_program native, const Device& device, const WrittenFiles* files);
   static void finish_executable(BuildRecord& record, cl_program native, const Device& device,
                                 bool hides_arguments = false);
 

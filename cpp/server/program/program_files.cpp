@@ -135,16 +135,16 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
 
 }  // namespace
 
-PlacedFiles::PlacedFiles(std::string options, std::string folder, int lock)
+WrittenFiles::WrittenFiles(std::string options, std::string folder, int lock)
     : options_(std::move(options)), folder_(std::move(folder)), lock_(lock) {}
 
-PlacedFiles::PlacedFiles(PlacedFiles&& other) noexcept
+WrittenFiles::WrittenFiles(WrittenFiles&& other) noexcept
     : options_(std::move(other.options_)),
       folder_(std::move(other.folder_)),
       lock_(std::exchange(other.lock_, -1)),
       links_(std::move(other.links_)) {}
 
-PlacedFiles::~PlacedFiles() {
+WrittenFiles::~WrittenFiles() {
   if (lock_ < 0) return;
   // The last user of the folder removes it. It is renamed first, so that nobody finds it meanwhile.
   if (::flock(lock_, LOCK_EX | LOCK_NB) == 0) {
@@ -156,7 +156,7 @@ PlacedFiles::~PlacedFiles() {
   ::close(lock_);
 }
 
-std::string PlacedFiles::client_log(std::string log) const {
+std::string WrittenFiles::client_log(std::string log) const {
   if (folder_.empty()) return log;
   for (const auto& [ours, theirs] : links_) replace_all(log, ours, theirs);
   replace_all(log, folder_, "");
@@ -182,7 +182,7 @@ FileLock::~FileLock() {
 ProgramFiles::ProgramFiles(fs::path folder)
     : base_(private_folder(folder.empty() ? temporary_folder() : std::move(folder))) {}
 
-PlacedFiles ProgramFiles::place(const ClientFiles& files) {
+WrittenFiles ProgramFiles::write(const ClientFiles& files) {
   std::string options(files.options);
   if (files.headers.empty() && files.include_folders.empty()) return {std::move(options), {}, -1};
   std::set<fs::path> paths;
@@ -219,20 +219,20 @@ PlacedFiles ProgramFiles::place(const ClientFiles& files) {
     lock = -1;
     attempt += 7;  // other files with the same number: try another name
   }
-  PlacedFiles placed({}, folder.string(), lock);
+  WrittenFiles written({}, folder.string(), lock);
   std::size_t index = 0;
   files.include_folders.for_each([&](const IncludeFolder& include) {
     std::string path = (folder / relative_path(include.path)).string();
     if (breaks_options(include.path)) {
       path = (folder / link_name(index)).string();
-      placed.links_.emplace_back(path, std::string(include.path));
+      written.links_.emplace_back(path, std::string(include.path));
     }
     if (!options.empty()) options += ' ';
     options += "-I " + path;
     ++index;
   });
-  placed.options_ = std::move(options);
-  return placed;
+  written.options_ = std::move(options);
+  return written;
 }
 
 }  // namespace remotecl::server

@@ -18,13 +18,13 @@ struct ClientFiles {
 };
 
 // The include files of one build, in a folder of this machine that exists as long as this object.
-class PlacedFiles {
+class WrittenFiles {
  public:
-  PlacedFiles() = default;
-  PlacedFiles(std::string options, std::string folder, int lock);
-  ~PlacedFiles();
-  PlacedFiles(PlacedFiles&& other) noexcept;
-  PlacedFiles& operator=(PlacedFiles&&) = delete;
+  WrittenFiles() = default;
+  WrittenFiles(std::string options, std::string folder, int lock);
+  ~WrittenFiles();
+  WrittenFiles(WrittenFiles&& other) noexcept;
+  WrittenFiles& operator=(WrittenFiles&&) = delete;
 
   // The application's options and a -I for each include folder.
   const std::string& options() const { return options_; }
@@ -65,7 +65,7 @@ class ProgramFiles {
 
   // Throws ProtocolError for a path that is not absolute and plain, and std::filesystem::filesystem_error if,
   // for example, the disk is full.
-  PlacedFiles place(const ClientFiles& files);
+  WrittenFiles write(const ClientFiles& files);
   // Held while a program is linked by a driver whose processes disturb each other.
   FileLock lock_links(const std::function<void()>& while_waiting) const {
     return FileLock(base_ / "link.lock", while_waiting);

@@ -18,7 +18,7 @@ void SharedBuilds::publish(BuildId build, const Digest& key, std::vector<std::by
     });
     if (size() + shared->size() <= kSizeMax && held_.try_follow(size() + shared->size())) at.entries[key] = shared;
   }
-  for (const Question& question : answered) question.answer(*shared);
+  for (const Question& question : answered) question.respond(*shared);
 }
 
 void SharedBuilds::end(BuildId build) {
@@ -30,10 +30,10 @@ void SharedBuilds::end(BuildId build) {
     unanswered = std::exchange(at.questions, {});
     forget_ended();
   }
-  for (const Question& question : unanswered) question.answer({});
+  for (const Question& question : unanswered) question.respond({});
 }
 
-void SharedBuilds::ask(BuildId build, const Digest& key, Answer answer) {
+void SharedBuilds::ask(BuildId build, const Digest& key, Responder respond) {
   Entry entry;
   {
     MutexLock lock(mutex_);
@@ -47,14 +47,14 @@ void SharedBuilds::ask(BuildId build, const Digest& key, Answer answer) {
       const auto found = known.entries.find(key);
       if (++known.answered <= kQuestionsMax) {
         if (found == known.entries.end() && !known.has_ended) {
-          known.questions.push_back({key, std::move(answer)});
+          known.questions.push_back({key, std::move(respond)});
           return;
         }
         if (found != known.entries.end()) entry = found->second;
       }
     }
   }
-  answer(entry != nullptr ? Bytes(*entry) : Bytes());
+  respond(entry != nullptr ? Bytes(*entry) : Bytes());
 }
 
 void SharedBuilds::clear() {

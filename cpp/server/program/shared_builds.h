@@ -19,7 +19,7 @@ namespace remotecl::server {
 class SharedBuilds {
  public:
   // Takes the encoded build (StoredBuilds::encode()), or nothing if there is none. Called without a lock of this class.
-  using Answer = std::function<void(Bytes)>;
+  using Responder = std::function<void(Bytes)>;
 
   explicit SharedBuilds(const Ref<SessionCounters>& counters) : held_(counters) {}
 
@@ -27,7 +27,7 @@ class SharedBuilds {
   // Nothing more is published of this build.
   void end(BuildId build) EXCLUDES(mutex_);
   // Answers when the build is published or has ended.
-  void ask(BuildId build, const Digest& key, Answer answer) EXCLUDES(mutex_);
+  void ask(BuildId build, const Digest& key, Responder respond) EXCLUDES(mutex_);
   // The session has ended: questions are dropped.
   void clear() EXCLUDES(mutex_);
 
@@ -35,7 +35,7 @@ class SharedBuilds {
   using Entry = std::shared_ptr<const std::vector<std::byte>>;
   struct Question {
     Digest key;
-    Answer answer;
+    Responder respond;
   };
   struct Build {
     std::map<Digest, Entry> entries;

@@ -27,7 +27,7 @@ struct Encoded {
   REMOTECL_FIELDS(build, prints, binary)
 };
 
-bool tells_time(std::string_view text) {
+bool mentions_time(std::string_view text) {
   constexpr std::array<std::string_view, 3> kWords = {"__DATE__", "__TIME__", "__TIMESTAMP__"};
   return std::any_of(kWords.begin(), kWords.end(),
                      [text](std::string_view word) { return text.find(word) != std::string_view::npos; });
@@ -36,9 +36,9 @@ bool tells_time(std::string_view text) {
 // Returns true if the meaning of the code, options and headers depends on nothing else.
 bool is_self_contained(const Program& program, const ClientFiles& sent) {
   std::size_t size = program.code().size() + sent.options.size();
-  bool is_plain = !tells_time(sent.options) && !mentions_files(sent.options);
+  bool is_plain = !mentions_time(sent.options) && !mentions_files(sent.options);
   const auto look_at = [&](std::string_view text) {
-    is_plain = is_plain && !tells_time(text) && includes_only_sent(text, sent);
+    is_plain = is_plain && !mentions_time(text) && includes_only_sent(text, sent);
   };
   if (program.origin() == ProgramOrigin::kSource) look_at(program.code());
   sent.headers.for_each([&](const HeaderFile& header) {
@@ -153,7 +153,7 @@ std::optional<Digest> StoredBuilds::object_key(const Program& program, const Cli
 
 std::optional<Digest> StoredBuilds::link_key(std::string_view options, const std::vector<std::optional<Digest>>& inputs,
                                              Device& device) {
-  if (&device != &device.root() || tells_time(options) || mentions_files(options)) return std::nullopt;
+  if (&device != &device.root() || mentions_time(options) || mentions_files(options)) return std::nullopt;
   std::string text;
   add_part(text, "link 1");
   add_part(text, options);

@@ -84,7 +84,7 @@ inline auto hold_locked(const Ref<SessionCounters>& counters) {
 
 // Counts the memory of a reply that comes later, until the result is destroyed. Throws HeldTooMuch. Any
 // thread.
-inline std::shared_ptr<const HeldMemory> hold_answer(const Ref<SessionCounters>& counters) {
+inline std::shared_ptr<const HeldMemory> hold_reply(const Ref<SessionCounters>& counters) {
   constexpr std::uint64_t kSize = 1024;  // a rough figure that includes the driver's part
   return std::make_shared<const HeldMemory>(counters, kSize);
 }

@@ -27,29 +27,29 @@ class MemoryQuota final : public RefCounted {
       : devices_(devices), used_(std::move(used)), limits_(limits), whole_(std::move(whole)) {}
   static std::size_t counters(std::size_t devices) { return devices + 2; }
 
-  // `place`: a device's index, host() or sockets(). Returns false if this limit or that of the whole would be exceeded;
-  // with `spares_some`, if seven eighths of them would be.
-  bool reserve(std::size_t place, std::uint64_t size, bool spares_some = false) {
-    const std::uint64_t whole = limit_of(place);
+  // `counter`: a device's index, host() or sockets(). Returns false if this limit or that of the whole would be
+  // exceeded; with `spares_some`, if seven eighths of them would be.
+  bool reserve(std::size_t counter, std::uint64_t size, bool spares_some = false) {
+    const std::uint64_t whole = limit_of(counter);
     const std::uint64_t limit = spares_some ? whole - whole / 8 : whole;
-    std::atomic<std::uint64_t>& used = (*used_)[place];
+    std::atomic<std::uint64_t>& used = (*used_)[counter];
     std::uint64_t before = used.load(std::memory_order_relaxed);
     do {
       if (size > limit || before > limit - size) return false;
     } while (!used.compare_exchange_weak(before, before + size, std::memory_order_relaxed));
-    if (!whole_ || whole_->reserve(place, size, spares_some)) return true;
+    if (!whole_ || whole_->reserve(counter, size, spares_some)) return true;
     used.fetch_sub(size, std::memory_order_relaxed);
     return false;
   }
-  void give_back(std::size_t place, std::uint64_t size) {
-    (*used_)[place].fetch_sub(size, std::memory_order_relaxed);
-    if (whole_) whole_->give_back(place, size);
+  void give_back(std::size_t counter, std::uint64_t size) {
+    (*used_)[counter].fetch_sub(size, std::memory_order_relaxed);
+    if (whole_) whole_->give_back(counter, size);
   }
   // Gives back everything counted here, after its owner has gone without doing so.
   void give_back_all() {
-    for (std::size_t place = 0; place <= sockets(); ++place) give_back(place, used(place));
+    for (std::size_t counter = 0; counter <= sockets(); ++counter) give_back(counter, used(counter));
   }
-  std::uint64_t used(std::size_t place) const { return (*used_)[place].load(std::memory_order_relaxed); }
+  std::uint64_t used(std::size_t counter) const { return (*used_)[counter].load(std::memory_order_relaxed); }
   std::size_t devices() const { return devices_; }
   std::size_t host() const { return devices_; }  // the index of the host's counter
   std::size_t sockets() const { return devices_ + 1; }
@@ -58,8 +58,8 @@ class MemoryQuota final : public RefCounted {
   const Counters& counters() const { return *used_; }
 
  private:
-  std::uint64_t limit_of(std::size_t place) const {
-    return place == host() ? limits_.host : place == sockets() ? limits_.sockets : limits_.device;
+  std::uint64_t limit_of(std::size_t counter) const {
+    return counter == host() ? limits_.host : counter == sockets() ? limits_.sockets : limits_.device;
   }
 
   const std::size_t devices_;

@@ -250,7 +250,7 @@ void SessionHost::serve_return(IncomingConnection& incoming) {
   const std::uint64_t features = kFeatureResume | taken_stripes(incoming.hello, channels);
   const auto back = readmit(*incoming.connection, incoming.hello, epoch_, secrets, features, incoming.deadline);
   if (!back) return;
-  incoming.place.leave_proved();
+  incoming.handshake_slot.leave_proved();
   ResumableConnection& stream = *streams[back->secret].connection;
   const ResumableConnection::Attempt attempt = stream.detach();
   if (const auto fit = stream.fit(back->received); fit != ResumableConnection::Fit::kFits) {
@@ -272,7 +272,7 @@ void SessionHost::serve_return(IncomingConnection& incoming) {
 
 // Serves one more connection of a stream that is being put together.
 void SessionHost::serve_stripe(IncomingConnection& incoming) {
-  incoming.place.leave();
+  incoming.handshake_slot.leave();
   const std::shared_ptr<Connection> connection = std::move(incoming.connection);
   const Ref<Session> session = find_session(incoming.hello.session);
   if (const auto key = session ? session->stripes().add(incoming.hello, connection) : std::nullopt) {
@@ -292,7 +292,7 @@ void SessionHost::serve_peer(IncomingConnection& incoming) {
     return refuse(*incoming.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
                   "there is no such session, or it expects no such peer");
   }
-  incoming.place.leave_proved();
+  incoming.handshake_slot.leave_proved();
   const std::uint64_t possible =
       hello.role == Role::kPeerBulk ? possible_features(incoming, *session) : kFeatureResumable;
   const std::uint64_t features = (hello.features & possible) | taken_stripes(hello);
@@ -312,7 +312,7 @@ void SessionHost::serve_bulk(IncomingConnection& incoming) {
     return refuse(*incoming.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
                   "there is no such session, or the secret is wrong");
   }
-  incoming.place.leave_proved();
+  incoming.handshake_slot.leave_proved();
   const unsigned number = channel_of(hello.features);
   BulkChannel* const channel = session->channels().find(number);
   if (channel == nullptr || !channel->claim()) {

@@ -30,7 +30,7 @@ void LentChunks::lend(std::uint64_t loan, PeerId to, Bytes digests) {
     questions.swap(made.questions);
     forget_old();
   }
-  for (Question& question : questions) ask(loan, question.by, question.digest, std::move(question.answer));
+  for (Question& question : questions) ask(loan, question.by, question.digest, std::move(question.respond));
 }
 
 void LentChunks::forget_old() {
@@ -45,7 +45,7 @@ void LentChunks::forget_old() {
   held_.follow(digests * kDigestSize);
 }
 
-void LentChunks::ask(std::uint64_t loan, PeerId by, const Digest& digest, Answer answer) {
+void LentChunks::ask(std::uint64_t loan, PeerId by, const Digest& digest, Responder respond) {
   {
     MutexLock lock(mutex_);
     const auto at = loans_.find(loan);
@@ -54,24 +54,24 @@ void LentChunks::ask(std::uint64_t loan, PeerId by, const Digest& digest, Answer
       const bool is_one_more =
           at == loans_.end() && std::ranges::count_if(loans_, is_unknown) >= std::ptrdiff_t{kUnknownMax};
       if (loan > forgotten_ && !is_one_more && loans_[loan].questions.size() < kOfferedChunksMax) {
-        loans_[loan].questions.push_back({by, digest, std::move(answer)});
+        loans_[loan].questions.push_back({by, digest, std::move(respond)});
         return;
       }
     } else if (at->second.to == by && at->second.digests.erase(digest) != 0) {
-      return readers_.post([this, digest, answer = std::move(answer)] {
-        std::vector<std::byte> place;
-        answer(read(digest, place));
+      return readers_.post([this, digest, respond = std::move(respond)] {
+        std::vector<std::byte> storage;
+        respond(read(digest, storage));
       });
     }
   }
-  answer({});
+  respond({});
 }
 
-Bytes LentChunks::read(const Digest& digest, std::vector<std::byte>& place) const {
+Bytes LentChunks::read(const Digest& digest, std::vector<std::byte>& storage) const {
   const auto found = store_.find(owner_, digest);
   if (found == nullptr || found->content.size() > kUploadChunk) return {};
-  place.resize(static_cast<std::size_t>(found->content.size()));
-  if (found->content.read(place)) return place;
+  storage.resize(static_cast<std::size_t>(found->content.size()));
+  if (found->content.read(storage)) return storage;
   store_.doubt(owner_, *found);
   return {};
 }

@@ -24,7 +24,7 @@ namespace remotecl::server {
 class LentChunks {
  public:
   // Takes the chunk, or nothing. Called without a lock of this class.
-  using Answer = std::function<void(Bytes)>;
+  using Responder = std::function<void(Bytes)>;
 
   LentChunks(UploadStore& store, std::string owner, const Ref<SessionCounters>& counters)
       : store_(store), owner_(std::move(owner)), held_(counters) {}
@@ -33,7 +33,7 @@ class LentChunks {
   void lend(std::uint64_t loan, PeerId to, Bytes digests) EXCLUDES(mutex_);
   // Answers with the chunk, on a thread that reads it, or at once with nothing. Keeps a question that comes before
   // lend() until then.
-  void ask(std::uint64_t loan, PeerId by, const Digest& digest, Answer answer) EXCLUDES(mutex_);
+  void ask(std::uint64_t loan, PeerId by, const Digest& digest, Responder respond) EXCLUDES(mutex_);
   // The session has ended: questions are dropped.
   void stop() EXCLUDES(mutex_);
 
@@ -41,7 +41,7 @@ class LentChunks {
   struct Question {
     PeerId by;
     Digest digest;
-    Answer answer;
+    Responder respond;
   };
   struct Loan {
     PeerId to = 0;  // 0: the client has not named it
@@ -54,7 +54,7 @@ class LentChunks {
   static constexpr std::size_t kDigestSize = 96;  // estimated, with its place in a set
 
   void forget_old() REQUIRES(mutex_);
-  Bytes read(const Digest& digest, std::vector<std::byte>& place) const;
+  Bytes read(const Digest& digest, std::vector<std::byte>& storage) const;
 
   UploadStore& store_;
   const std::string owner_;

@@ -27,7 +27,7 @@ class ObjectTable {
   bool insert(std::uint64_t id, Ref<T> object) {
     if (id == 0 || find(id) != nullptr) return false;
     if ((count_ + 1) * 2 > capacity_) rehash(capacity_ == 0 ? 16 : capacity_ * 2);
-    place(id, std::move(object));
+    put(id, std::move(object));
     ++count_;
     return true;
   }
@@ -72,7 +72,7 @@ class ObjectTable {
   }
   std::size_t next(std::size_t at) const { return (at + 1) & (capacity_ - 1); }
 
-  void place(std::uint64_t id, Ref<T> object) {
+  void put(std::uint64_t id, Ref<T> object) {
     std::size_t at = home(id);
     while (slots_[at].id != 0) at = next(at);
     slots_[at].id = id;
@@ -95,7 +95,7 @@ class ObjectTable {
     auto old = std::exchange(slots_, std::make_unique<Slot[]>(capacity));
     const std::size_t old_capacity = std::exchange(capacity_, capacity);
     for (std::size_t at = 0; at < old_capacity; ++at) {
-      if (old[at].id != 0) place(old[at].id, std::move(old[at].object));
+      if (old[at].id != 0) put(old[at].id, std::move(old[at].object));
     }
   }
 

@@ -15,7 +15,7 @@ std::optional<Secret> StripeTable::add(const Hello& hello, std::shared_ptr<Conne
   for (StripeGroup* const group : groups_) {
     group->table_.mutex_.assume_held();  // this one
     if (!same_secret(connecting_proof(group->key_, hello), hello.secret)) continue;
-    if (closed_ || index == 0 || index > group->places_ || group->further_[index - 1]) return std::nullopt;
+    if (closed_ || index == 0 || index > group->further_count_ || group->further_[index - 1]) return std::nullopt;
     group->further_[index - 1] = std::move(connection);
     return group->key_;
   }
@@ -42,7 +42,7 @@ void StripeTable::end_waiting() {
 }
 
 StripeGroup::StripeGroup(StripeTable& table, unsigned count, const Secret& key)
-    : table_(table), key_(key), places_(std::max(count, 1u) - 1), further_(places_) {
+    : table_(table), key_(key), further_count_(std::max(count, 1u) - 1), further_(further_count_) {
   MutexLock lock(table_.mutex_);
   table_.groups_.insert(this);
 }
@@ -67,16 +67,16 @@ std::uint64_t StripeGroup::await_count(Connection& first) {
   MutexLock lock(table_.mutex_);
   waits_for_ = nullptr;
   const std::uint64_t count = has_come ? decode_frame<StripesJoined>(bytes).count : 0;
-  if (count > places_ + 1) return 0;
+  if (count > further_count_ + 1) return 0;
   // The other side counts only connections that it got a Welcome for, and those are all here.
-  for (std::uint64_t place = 1; place < count; ++place) {
-    if (!further_[place - 1]) return 0;
+  for (std::uint64_t index = 1; index < count; ++index) {
+    if (!further_[index - 1]) return 0;
   }
   return count;
 }
 
 std::unique_ptr<Connection> StripeGroup::join(std::unique_ptr<Connection> first) {
-  if (places_ == 0) return first;
+  if (further_count_ == 0) return first;
   const std::uint64_t count = await_count(*first);
   // The first connection may still hold handshake bytes, which would be read as part of the stream.
   if (count == 0) return loopback::make_pair().first;
@@ -84,7 +84,7 @@ std::unique_ptr<Connection> StripeGroup::join(std::unique_ptr<Connection> first)
   std::vector<std::shared_ptr<Connection>> carriers;
   carriers.push_back(std::move(first));
   MutexLock lock(table_.mutex_);
-  for (std::uint64_t place = 1; place < count; ++place) carriers.push_back(std::move(further_[place - 1]));
+  for (std::uint64_t index = 1; index < count; ++index) carriers.push_back(std::move(further_[index - 1]));
   return std::make_unique<StripedConnection>(std::move(carriers));
 }
 

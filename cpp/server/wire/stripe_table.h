@@ -59,7 +59,7 @@ class StripeGroup {
 
   StripeTable& table_;
   const Secret key_;
-  const std::size_t places_;
+  const std::size_t further_count_;
   Connection* waits_for_ GUARDED_BY(table_.mutex_) = nullptr;
   std::vector<std::shared_ptr<Connection>> further_ GUARDED_BY(table_.mutex_);  // null where none has arrived
 };

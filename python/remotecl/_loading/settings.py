@@ -15,7 +15,7 @@ def on_or_off(environment: Mapping[str, str], name: str) -> bool | None:
     return value in ON if value in ON + OFF else None
 
 
-def tell(environment: Mapping[str, str], name: str) -> None:
+def report_invalid(environment: Mapping[str, str], name: str) -> None:
     """Reports on stderr that its value is invalid, unless `REMOTECL_LOG` is off."""
     if environment.get(name) and on_or_off(environment, "REMOTECL_LOG") is not False:
         value = "".join(character if character.isprintable() else " " for character in environment[name][:60])

@@ -316,7 +316,7 @@ def start_by_default() -> None:
     """Turns progress on where it is wanted, when the package is imported."""
     wanted = settings.on_or_off(os.environ, "REMOTECL_PROGRESS")
     if wanted is None:
-        settings.tell(os.environ, "REMOTECL_PROGRESS")
+        settings.report_invalid(os.environ, "REMOTECL_PROGRESS")
         wanted = _is_interactive()
     if wanted and _has_tqdm():
         _state.set(True)

@@ -12,7 +12,7 @@ namespace {
 
 std::vector<std::string> g_lines;
 
-// A variable of each test's own: what has been told once is not told again.
+// A variable of each test's own: what was reported once is not reported again.
 class SettingsTest : public ::testing::Test {
  protected:
   SettingsTest() {

@@ -14,14 +14,14 @@
 namespace remotecl {
 namespace {
 
-class TokenFileTest : public ::testing::Test {
+class AccessTokenTest : public ::testing::Test {
  protected:
-  TokenFileTest() {
+  AccessTokenTest() {
     char name[] = "/tmp/remotecl-token-XXXXXX";
     directory_ = ::mkdtemp(name);
     path_ = directory_ + "/token";
   }
-  ~TokenFileTest() override {
+  ~AccessTokenTest() override {
     ::unlink(path_.c_str());
     ::rmdir(directory_.c_str());
   }
@@ -41,12 +41,12 @@ class TokenFileTest : public ::testing::Test {
   std::string directory_, path_;
 };
 
-TEST_F(TokenFileTest, BlanksAroundItDoNotCount) {
+TEST_F(AccessTokenTest, BlanksAroundItDoNotCount) {
   write(" \t0123456789abcdef with words\r\n\n");
   EXPECT_EQ(as_text(read_token(path_).key()), "0123456789abcdef with words");
 }
 
-TEST_F(TokenFileTest, OthersMustNotReadIt) {
+TEST_F(AccessTokenTest, OthersMustNotReadIt) {
   for (const mode_t mode : {0640, 0604, 0660, 0622, 0666}) {
     write("0123456789abcdef", mode);
     const std::string text = refusal();
@@ -56,7 +56,7 @@ TEST_F(TokenFileTest, OthersMustNotReadIt) {
   EXPECT_EQ(refusal(), "");
 }
 
-TEST_F(TokenFileTest, SomebodyElsesMayBeReadableForTheGroup) {
+TEST_F(AccessTokenTest, SomebodyElsesMayBeReadableForTheGroup) {
   write("0123456789abcdef", 0440);
   if (::chown(path_.c_str(), 65534, 65534) != 0) GTEST_SKIP() << "this takes root";
   EXPECT_EQ(refusal(), "");
@@ -64,7 +64,7 @@ TEST_F(TokenFileTest, SomebodyElsesMayBeReadableForTheGroup) {
   EXPECT_NE(refusal().find("chmod"), std::string::npos);
 }
 
-TEST_F(TokenFileTest, WhatIsNoSecretIsRefused) {
+TEST_F(AccessTokenTest, WhatIsNoSecretIsRefused) {
   EXPECT_NE(refusal().find("No such file"), std::string::npos) << refusal();
   write("0123456789abcde\n");
   EXPECT_NE(refusal().find("16"), std::string::npos) << refusal();

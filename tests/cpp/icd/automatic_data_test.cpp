@@ -68,7 +68,7 @@ TEST_F(AutomaticDataTest, WhatATransferTakesIsMeasured) {
     check(clFinish(queue));
     const json why = explain(event);
     expected[why["device"]["server"].get<std::string>()].insert(why["transfer_s"].get<double>());
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the scheduler is not told at once
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it is not reported to the scheduler at once
   }
   ASSERT_FALSE(expected.empty());
   for (const auto& [server, seconds] : expected) EXPECT_GT(seconds.size(), 1u) << server;
@@ -91,7 +91,7 @@ TEST_F(AutomaticDataTest, WhatATransferBetweenServersTakesIsMeasured) {
     const auto server = why["device"]["server"].get<std::string>();
     if (why["bytes"] != 0) expected[{last, server}].insert(why["transfer_s"].get<double>());
     last = server;
-    std::this_thread::sleep_for(std::chrono::milliseconds(60));  // the scheduler is not told at once
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));  // it is not reported to the scheduler at once
   }
   ASSERT_FALSE(expected.empty());
   for (const auto& [servers, seconds] : expected) {

@@ -62,7 +62,7 @@ class AutomaticSplitTest : public FakeDriverTest {
     for (const auto& each : stats["placements"]) counts[each["server"]] += each["kernels"].get<std::uint64_t>();
     return counts;
   }
-  // How many of them the servers have been told.
+  // How many of them were reported to the servers.
   static Counts told() {
     char* text = library_function<decltype(remotecl_status_json)>("remotecl_status_json")();
     const auto servers = nlohmann::json::parse(text);

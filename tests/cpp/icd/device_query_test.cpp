@@ -43,7 +43,7 @@ constexpr cl_device_info kOwnAnswers[] = {
     CL_DEVICE_MAX_CLOCK_FREQUENCY,  // as it happens to be
 };
 // Where a device sits in its own machine, which programs would look up on theirs: refused.
-constexpr cl_device_info kPlaces[] = {
+constexpr cl_device_info kPciInfo[] = {
     0x4008,  // CL_DEVICE_PCI_BUS_ID_NV
     0x4009,  // CL_DEVICE_PCI_SLOT_ID_NV
     0x400A,  // CL_DEVICE_PCI_DOMAIN_ID_NV
@@ -93,7 +93,7 @@ TEST_F(DeviceQueryTest, EachOfOpenCLAndOfAnAdvertisedExtensionIsAnswered) {
 
 TEST_F(DeviceQueryTest, WhatTheDriverAnswersIsRefusedOnlyWithItsExtension) {
   for (cl_device_info name = 0; name <= 0xFFFF; ++name) {
-    if (ask(native_, name) != CL_SUCCESS || ask(device(), name) == CL_SUCCESS || is_in(kPlaces, name)) continue;
+    if (ask(native_, name) != CL_SUCCESS || ask(device(), name) == CL_SUCCESS || is_in(kPciInfo, name)) continue;
     const auto is_of_missing = [&](const DeviceQuery& query) {
       return query.name == name && query.extension != nullptr && advertised_.count(query.extension) == 0;
     };
@@ -105,7 +105,7 @@ TEST_F(DeviceQueryTest, WhatANetworkMakesUntrueIsNotSaid) {
   EXPECT_FALSE(truth(device(), CL_DEVICE_HOST_UNIFIED_MEMORY));
   EXPECT_TRUE(truth(device(), CL_DEVICE_PREFERRED_INTEROP_USER_SYNC));
   EXPECT_EQ(ask(device(), CL_DEVICE_PCI_BUS_INFO_KHR), CL_INVALID_VALUE);
-  for (const cl_device_info name : kPlaces) EXPECT_EQ(ask(device(), name), CL_INVALID_VALUE) << std::hex << name;
+  for (const cl_device_info name : kPciInfo) EXPECT_EQ(ask(device(), name), CL_INVALID_VALUE) << std::hex << name;
   for (const cl_device_info name : {CL_DEVICE_ATOMIC_MEMORY_CAPABILITIES, CL_DEVICE_ATOMIC_FENCE_CAPABILITIES}) {
     if (ask(native_, name) != CL_SUCCESS) continue;
     const auto here = value<cl_device_atomic_capabilities>(clGetDeviceInfo, device(), name);

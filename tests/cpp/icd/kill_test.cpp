@@ -88,10 +88,10 @@ void Server::expect_idle() {
   std::size_t files = 0;
   const auto deadline = Clock::now() + kPatience;
   do {
-    const StatusAnswer answer = monitor.ask();
-    sessions = answer.status.session_count;
+    const StatusReply reply = monitor.ask();
+    sessions = reply.status.session_count;
     memory = 0;
-    answer.status.devices.for_each([&](const DeviceStatus& device) { memory += device.memory_used; });
+    reply.status.devices.for_each([&](const DeviceStatus& device) { memory += device.memory_used; });
     files = descriptors();
     const bool is_idle = sessions == 0 && memory == 0;
     // The fewest, because the first count may include descriptors that are about to be closed.

@@ -52,7 +52,7 @@ void RandomCommands::map_with(cl_map_flags flags) {
   const bool reads = (flags & CL_MAP_READ) != 0;
   cl_uint* mapped = nullptr;
   const auto got = std::make_shared<Words>();
-  ModelCommand command{.what = "map of " + text_of(range), .blocking = true, .read_to = kHostPlace};
+  ModelCommand command{.what = "map of " + text_of(range), .blocking = true, .read_to = kHostLocation};
   if (reads) {
     command.reads = {range};
     command.effect = [range, got, what = command.what](SequentialModel& model) {
@@ -91,7 +91,7 @@ void RandomCommands::migrate() {
   const std::size_t memory = below(4) == 0 ? image() : buffer();
   const bool to_host = below(3) == 0;
   ModelCommand command{.what = "migration of " + std::to_string(memory), .reads = {all_of(memory)}};
-  if (to_host) command.read_to = Places{0};  // perhaps here, too
+  if (to_host) command.read_to = Locations{0};  // perhaps here, too
   enqueue(std::move(command), queue(), [&](auto handle, auto count, auto waits, auto event) {
     return clEnqueueMigrateMemObjects(handle, 1, memories_[memory].handle.pointer(),
                                       to_host ? CL_MIGRATE_MEM_OBJECT_HOST : 0, count, waits, event);

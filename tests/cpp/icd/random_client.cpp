@@ -29,7 +29,7 @@ std::chrono::milliseconds window() {
 
 struct Outcome {
   std::mutex mutex;
-  Places lost = 0;
+  Locations lost = 0;
   std::size_t commands = 0, failures = 0;
   std::chrono::milliseconds longest_call{0};
 

@@ -45,11 +45,12 @@ RandomCommands::RandomCommands(cl_context context, std::uint64_t seed)
       devices_(list<cl_device_id>(clGetContextInfo, context, CL_CONTEXT_DEVICES)),
       // Drivers need not say otherwise what a kernel only reads, which the model relies on.
       program_(build(context, kKernels, "-cl-kernel-arg-info")) {
-  for (unsigned place = 0; place < devices_.size(); ++place) {
+  for (unsigned server = 0; server < devices_.size(); ++server) {
     const auto offered =
-        value<cl_command_queue_properties>(clGetDeviceInfo, devices_[place], CL_DEVICE_QUEUE_PROPERTIES);
-    queues_.push_back({make_queue(context, devices_[place]), place});
-    queues_.push_back({make_queue(context, devices_[place], offered & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE), place});
+        value<cl_command_queue_properties>(clGetDeviceInfo, devices_[server], CL_DEVICE_QUEUE_PROPERTIES);
+    queues_.push_back({make_queue(context, devices_[server]), server});
+    queues_.push_back(
+        {make_queue(context, devices_[server], offered & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE), server});
   }
   make_buffers();
   make_image();
@@ -115,10 +116,10 @@ void RandomCommands::step() {
   if (under_way_.size() >= kUnderWayMax) settle();
 }
 
-Places RandomCommands::lost() const {
-  Places lost = 0;
-  for (unsigned place = 0; place < devices_.size(); ++place) {
-    if (value<cl_bool>(clGetDeviceInfo, devices_[place], CL_DEVICE_AVAILABLE) == CL_FALSE) lost |= place_of(place);
+Locations RandomCommands::lost() const {
+  Locations lost = 0;
+  for (unsigned server = 0; server < devices_.size(); ++server) {
+    if (value<cl_bool>(clGetDeviceInfo, devices_[server], CL_DEVICE_AVAILABLE) == CL_FALSE) lost |= location_of(server);
   }
   return lost;
 }
@@ -165,7 +166,7 @@ void RandomCommands::note(ModelCommand command, bool succeeded) {
     }
   } else {
     command.event = nullptr;
-    if ((command.lost & place_of(command.server)) == 0) ++failures_since_repair_;
+    if ((command.lost & location_of(command.server)) == 0) ++failures_since_repair_;
   }
   under_way_.push_back(std::move(command));
 }
@@ -175,7 +176,7 @@ void RandomCommands::finish() {
     const cl_int error = timed([&] { return clFinish(one.handle); });
     if (error == CL_SUCCESS) continue;
     EXPECT_EQ(error, CL_DEVICE_NOT_AVAILABLE) << "clFinish of server " << one.server;
-    EXPECT_TRUE((lost() & place_of(one.server)) != 0) << "clFinish fails and server " << one.server << " is there";
+    EXPECT_TRUE((lost() & location_of(one.server)) != 0) << "clFinish fails and server " << one.server << " is there";
   }
 }
 
@@ -193,10 +194,10 @@ void RandomCommands::settle() {
   }
   // One server may have heard of the loss of another one before this process.
   if (failed) finish();
-  const Places lost_now = lost();
+  const Locations lost_now = lost();
   for (const ModelCommand& command : under_way_) {
     model_.carry_out(command, lost_now);
-    if (command.status == CL_SUCCESS || (command.lost & place_of(command.server)) != 0) continue;
+    if (command.status == CL_SUCCESS || (command.lost & location_of(command.server)) != 0) continue;
     ++failures_;
     ++failures_since_repair_;
   }
@@ -220,7 +221,7 @@ void RandomCommands::expect_all() {
 bool RandomCommands::reads_survivors() {
   const std::size_t before = model_.misses();
   for (std::size_t memory = 0; memory < memories_.size(); ++memory) {
-    const Places lost_now = lost();
+    const Locations lost_now = lost();
     const bool survives = model_.survives(memory, lost_now);
     if (memory == image()) {
       read_image(survives);
@@ -261,17 +262,17 @@ const RandomCommands::Queue& RandomCommands::queue() {
 }
 
 bool RandomCommands::is_alone() const {
-  const Places lost_now = lost();
+  const Locations lost_now = lost();
   return std::all_of(queues_.begin(), queues_.end(),
-                     [lost_now](const Queue& one) { return (lost_now & place_of(one.server)) != 0; });
+                     [lost_now](const Queue& one) { return (lost_now & location_of(one.server)) != 0; });
 }
 
 const RandomCommands::Queue& RandomCommands::living_queue() {
-  const Places lost_now = lost();
+  const Locations lost_now = lost();
   const std::size_t first = below(queues_.size());
   for (std::size_t i = 0; i < queues_.size(); ++i) {
     const Queue& one = queues_[(first + i) % queues_.size()];
-    if ((lost_now & place_of(one.server)) == 0) return one;
+    if ((lost_now & location_of(one.server)) == 0) return one;
   }
   return queues_[first];
 }

@@ -32,7 +32,7 @@ class RandomCommands {
 
   // Whether it is time for expect_all() and repair().
   bool has_failures() const { return failures_since_repair_ != 0; }
-  Places lost() const;
+  Locations lost() const;
   std::size_t commands() const { return commands_; }
   std::size_t failures() const { return failures_; }
   std::chrono::milliseconds longest_call() const {

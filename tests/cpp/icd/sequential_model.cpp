@@ -7,12 +7,12 @@
 namespace remotecl::testing {
 
 std::size_t SequentialModel::add(Words words) {
-  std::vector<Places> places(words.size(), kHostPlace), perhaps(words.size(), 0);
-  contents_.push_back({std::move(words), std::move(places), std::move(perhaps)});
+  std::vector<Locations> locations(words.size(), kHostLocation), perhaps(words.size(), 0);
+  contents_.push_back({std::move(words), std::move(locations), std::move(perhaps)});
   return contents_.size() - 1;
 }
 
-void SequentialModel::carry_out(const ModelCommand& command, Places lost) {
+void SequentialModel::carry_out(const ModelCommand& command, Locations lost) {
   if (command.status == CL_SUCCESS) {
     succeeded(command);
   } else {
@@ -23,68 +23,68 @@ void SequentialModel::carry_out(const ModelCommand& command, Places lost) {
 void SequentialModel::succeeded(const ModelCommand& command) {
   const bool known = knows(command.reads);
   if (command.effect) command.effect(*this);
-  const Places own = place_of(command.server), read_to = command.read_to.value_or(own);
+  const Locations own = location_of(command.server), read_to = command.read_to.value_or(own);
   for (const Range& range : command.reads) {
-    auto& [words, places, perhaps] = contents_[range.memory];
+    auto& [words, locations, perhaps] = contents_[range.memory];
     for (std::size_t i = range.begin; i < range.begin + range.size; ++i) {
-      if (places[i] != 0) places[i] |= read_to;
+      if (locations[i] != 0) locations[i] |= read_to;
       perhaps[i] |= own;
     }
   }
-  for (const Range& range : command.writes) set_places(range, known && !command.undefines ? own : 0);
+  for (const Range& range : command.writes) set_locations(range, known && !command.undefines ? own : 0);
 }
 
-void SequentialModel::failed(const ModelCommand& command, Places lost) {
+void SequentialModel::failed(const ModelCommand& command, Locations lost) {
   if (command.survives) ++misses_;
   const std::string wrong = unexplained(command, lost);
   if (!wrong.empty()) ADD_FAILURE() << command.what << " failed with " << command.status << ": " << wrong;
   // A call that fails at once has done nothing.
   const bool was_sent =
-      command.event != nullptr || (command.blocking && (command.lost & place_of(command.server)) == 0);
+      command.event != nullptr || (command.blocking && (command.lost & location_of(command.server)) == 0);
   if (!was_sent) return;
   for (const Range& range : command.reads) {
-    std::vector<Places>& perhaps = contents_[range.memory].perhaps;
-    for (std::size_t i = range.begin; i < range.begin + range.size; ++i) perhaps[i] |= place_of(command.server);
+    std::vector<Locations>& perhaps = contents_[range.memory].perhaps;
+    for (std::size_t i = range.begin; i < range.begin + range.size; ++i) perhaps[i] |= location_of(command.server);
   }
-  for (const Range& range : command.writes) set_places(range, 0);
+  for (const Range& range : command.writes) set_locations(range, 0);
 }
 
-std::string SequentialModel::unexplained(const ModelCommand& command, Places lost) const {
+std::string SequentialModel::unexplained(const ModelCommand& command, Locations lost) const {
   const bool is_code =
       command.status == CL_DEVICE_NOT_AVAILABLE || command.status == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
   if (!is_code) return "no code of a lost server";
   for (const SharedEvent& event : command.waits) {
     if (status(*event) < 0) return "";
   }
-  const Places own = place_of(command.server);
+  const Locations own = location_of(command.server);
   if ((command.lost & own) != 0 && command.status != CL_DEVICE_NOT_AVAILABLE) return "its server was known to be lost";
   if ((lost & own) != 0) return "";
   for (const Range& range : command.reads) {
-    const auto& [words, places, perhaps] = contents_[range.memory];
+    const auto& [words, locations, perhaps] = contents_[range.memory];
     for (std::size_t i = range.begin; i < range.begin + range.size; ++i) {
-      if ((places[i] & own) != 0) continue;
-      if ((places[i] & ~lost) == 0) return "";
+      if ((locations[i] & own) != 0) continue;
+      if ((locations[i] & ~lost) == 0) return "";
       // It may have been taken from a server that was lost on the way.
-      if (((places[i] | perhaps[i]) & lost) != 0) return "";
+      if (((locations[i] | perhaps[i]) & lost) != 0) return "";
     }
   }
-  Places places = 0xff, some = 0;
+  Locations locations = 0xff, some = 0;
   for (const Range& range : command.reads) {
     for (std::size_t i = range.begin; i < range.begin + range.size; ++i) {
-      places &= contents_[range.memory].places[i];
-      some |= contents_[range.memory].places[i];
+      locations &= contents_[range.memory].locations[i];
+      some |= contents_[range.memory].locations[i];
     }
   }
   return "nothing that it needs is lost: it is on server " + std::to_string(command.server) + ", " +
          std::to_string(command.lost) + " and then " + std::to_string(lost) + " were lost, all that it reads was in " +
-         std::to_string(places) + ", some of it in " + std::to_string(some);
+         std::to_string(locations) + ", some of it in " + std::to_string(some);
 }
 
 void SequentialModel::expect(const std::string& what, const Range& range, const cl_uint* got) const {
   const Contents& contents = contents_[range.memory];
   std::size_t count = 0, first = 0;
   for (std::size_t i = 0; i < range.size; ++i) {
-    if (contents.places[range.begin + i] == 0 || got[i] == contents.words[range.begin + i]) continue;
+    if (contents.locations[range.begin + i] == 0 || got[i] == contents.words[range.begin + i]) continue;
     if (count++ == 0) first = i;
   }
   if (count == 0) return;
@@ -92,11 +92,11 @@ void SequentialModel::expect(const std::string& what, const Range& range, const 
                 << got[first] << " instead of " << contents.words[range.begin + first];
 }
 
-std::vector<SequentialModel::Range> SequentialModel::surviving(std::size_t memory, Places lost) const {
-  const std::vector<Places>& places = contents_[memory].places;
+std::vector<SequentialModel::Range> SequentialModel::surviving(std::size_t memory, Locations lost) const {
+  const std::vector<Locations>& locations = contents_[memory].locations;
   std::vector<Range> ranges;
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    if ((places[i] & ~lost) == 0) continue;
+  for (std::size_t i = 0; i < locations.size(); ++i) {
+    if ((locations[i] & ~lost) == 0) continue;
     const bool joins = !ranges.empty() && ranges.back().begin + ranges.back().size == i;
     if (joins) {
       ++ranges.back().size;
@@ -107,25 +107,25 @@ std::vector<SequentialModel::Range> SequentialModel::surviving(std::size_t memor
   return ranges;
 }
 
-bool SequentialModel::survives(std::size_t memory, Places lost) const {
-  const std::vector<Places>& places = contents_[memory].places;
-  return std::all_of(places.begin(), places.end(), [lost](Places at) { return (at & ~lost) != 0; });
+bool SequentialModel::survives(std::size_t memory, Locations lost) const {
+  const std::vector<Locations>& locations = contents_[memory].locations;
+  return std::all_of(locations.begin(), locations.end(), [lost](Locations at) { return (at & ~lost) != 0; });
 }
 
 bool SequentialModel::knows(std::size_t memory) const { return knows({{memory, 0, contents_[memory].words.size()}}); }
 
 bool SequentialModel::knows(const std::vector<Range>& ranges) const {
   return std::all_of(ranges.begin(), ranges.end(), [this](const Range& range) {
-    const auto begin = contents_[range.memory].places.begin() + static_cast<std::ptrdiff_t>(range.begin);
-    return std::find(begin, begin + static_cast<std::ptrdiff_t>(range.size), Places{0}) ==
+    const auto begin = contents_[range.memory].locations.begin() + static_cast<std::ptrdiff_t>(range.begin);
+    return std::find(begin, begin + static_cast<std::ptrdiff_t>(range.size), Locations{0}) ==
            begin + static_cast<std::ptrdiff_t>(range.size);
   });
 }
 
-void SequentialModel::set_places(const Range& range, Places places) {
+void SequentialModel::set_locations(const Range& range, Locations locations) {
   const auto begin = static_cast<std::ptrdiff_t>(range.begin);
-  std::fill_n(contents_[range.memory].places.begin() + begin, range.size, places);
-  std::fill_n(contents_[range.memory].perhaps.begin() + begin, range.size, Places{0});
+  std::fill_n(contents_[range.memory].locations.begin() + begin, range.size, locations);
+  std::fill_n(contents_[range.memory].perhaps.begin() + begin, range.size, Locations{0});
 }
 
 }  // namespace remotecl::testing

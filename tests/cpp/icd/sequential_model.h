@@ -17,9 +17,9 @@ using Words = std::vector<cl_uint>;
 using SharedEvent = std::shared_ptr<Owned<cl_event>>;
 
 // Where words are for certain: a bit for each server, and one for this process.
-using Places = std::uint8_t;
-inline constexpr Places kHostPlace = 0x80;
-inline Places place_of(unsigned server) { return static_cast<Places>(1u << server); }
+using Locations = std::uint8_t;
+inline constexpr Locations kHostLocation = 0x80;
+inline Locations location_of(unsigned server) { return static_cast<Locations>(1u << server); }
 
 class SequentialModel;
 
@@ -34,13 +34,13 @@ struct ModelCommand {
   // Carried out, it does this to the words; compares what it has brought.
   std::function<void(SequentialModel&)> effect{};
   bool blocking = false;
-  bool survives = false;            // all that it needs is in a place that is not lost
-  bool undefines = false;           // leaves nothing in what it writes
-  std::optional<Places> read_to{};  // where the words that it reads are afterwards, too, if not on its server
+  bool survives = false;               // all that it needs is in a location that is not lost
+  bool undefines = false;              // leaves nothing in what it writes
+  std::optional<Locations> read_to{};  // where the words that it reads are afterwards, too, if not on its server
 
   // When it has been enqueued:
   unsigned server = 0;
-  Places lost = 0;                   // servers of which that was known then
+  Locations lost = 0;                // servers of which that was known then
   std::vector<SharedEvent> waits{};  // for these
   SharedEvent event{};               // null: the call has failed
   cl_int status = CL_SUCCESS;        // of the call; at last of the command
@@ -59,7 +59,7 @@ class SequentialModel {
   cl_uint* at(const Range& range) { return words(range.memory).data() + range.begin; }
 
   // The next command, which has ended. `lost`: servers by now.
-  void carry_out(const ModelCommand& command, Places lost);
+  void carry_out(const ModelCommand& command, Locations lost);
   // What it says is what is there, as far as that is known.
   void expect(const std::string& what, const Range& range, const cl_uint* got) const;
 
@@ -68,24 +68,24 @@ class SequentialModel {
   std::size_t misses() const { return misses_; }
 
   // Ranges of the memory object whose words are in a place that is not lost.
-  std::vector<Range> surviving(std::size_t memory, Places lost) const;
-  bool survives(std::size_t memory, Places lost) const;
+  std::vector<Range> surviving(std::size_t memory, Locations lost) const;
+  bool survives(std::size_t memory, Locations lost) const;
   // Whether all of its words are known, lost or not.
   bool knows(std::size_t memory) const;
 
  private:
   struct Contents {
     Words words;
-    std::vector<Places> places;   // none: nobody knows what the word is
-    std::vector<Places> perhaps;  // servers that it was on its way to, as well
+    std::vector<Locations> locations;  // none: nobody knows what the word is
+    std::vector<Locations> perhaps;    // servers that it was on its way to, as well
   };
 
   bool knows(const std::vector<Range>& ranges) const;
   void succeeded(const ModelCommand& command);
-  void failed(const ModelCommand& command, Places lost);
+  void failed(const ModelCommand& command, Locations lost);
   // Empty, or why the failure is wrong.
-  std::string unexplained(const ModelCommand& command, Places lost) const;
-  void set_places(const Range& range, Places places);
+  std::string unexplained(const ModelCommand& command, Locations lost) const;
+  void set_locations(const Range& range, Locations locations);
 
   std::vector<Contents> contents_;
   std::size_t misses_ = 0;

@@ -28,14 +28,14 @@ class Arrivals {
 
   std::uint64_t commands() {
     std::uint64_t count = 0;
-    const StatusAnswer answer = monitor_.ask();
-    answer.status.sessions.for_each([&](const SessionStatus& session) { count += session.commands; });
+    const StatusReply reply = monitor_.ask();
+    reply.status.sessions.for_each([&](const SessionStatus& session) { count += session.commands; });
     return count;
   }
   std::uint64_t memory() {
     std::uint64_t size = 0;
-    const StatusAnswer answer = monitor_.ask();
-    answer.status.devices.for_each([&](const DeviceStatus& device) { size += device.memory_used; });
+    const StatusReply reply = monitor_.ask();
+    reply.status.devices.for_each([&](const DeviceStatus& device) { size += device.memory_used; });
     return size;
   }
   // Whether so many more commands come, sooner or later.

@@ -142,7 +142,7 @@ const WrongCall kPrograms[] = {
      }},
 };
 // A compiler of its own mind: CL_INVALID_BUILD_OPTIONS from one, CL_BUILD_PROGRAM_FAILURE from another.
-TEST(BuildTest, UnknownOptionGetsTheDriversAnswer) {
+TEST(WrongObjectsTest, UnknownOptionGetsTheDriversAnswer) {
   if (Environment::get().native_device() == nullptr) GTEST_SKIP() << "no native driver to compare with";
   const auto error = [](World& w) {
     return clBuildProgram(w.unbuilt, 0, nullptr, "-cl-no-such-option", nullptr, nullptr);

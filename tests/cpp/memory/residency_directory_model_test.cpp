@@ -57,8 +57,8 @@ class Model {
       if (byte.holders.empty()) byte.holders = holders;
     });
   }
-  Transfers missing(ByteRange range, Location location) {
-    Transfers result;
+  HeldRanges missing(ByteRange range, Location location) {
+    HeldRanges result;
     each(range, [&](std::uint64_t i, Byte& byte) {
       if (byte.holders.empty() || byte.holders.contains(location)) return;
       const bool joins = !result.empty() && result.back().holders == byte.holders &&
@@ -164,11 +164,11 @@ class RandomisedResidencyDirectoryTest : public ::testing::Test {
   void check_queries(const ResidencyDirectory& directory, Model& model) {
     const ByteRange range = any_range(directory.size());
     const Location to = any_location();
-    const Transfers transfers = missing(directory, range, to);
+    const HeldRanges transfers = missing(directory, range, to);
     EXPECT_EQ(transfers, model.missing(range, to));
     EXPECT_EQ(directory.valid(range, to), transfers.empty());
     EXPECT_EQ(directory.defined(range), model.defined(range));
-    for (const ResidencyDirectory::Transfer& transfer : transfers) {
+    for (const ResidencyDirectory::HeldRange& transfer : transfers) {
       EXPECT_FALSE(transfer.holders.empty());
       EXPECT_FALSE(transfer.holders.contains(to)) << "names the receiver as a source";
     }

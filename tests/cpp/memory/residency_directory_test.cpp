@@ -32,7 +32,7 @@ TEST(ResidencyDirectory, StartsUndefined) {
   EXPECT_EQ(directory.entries(), (Entries{{{0, 100}, {}, 0}}));
   EXPECT_TRUE(directory.valid({0, 100}, kHost));
   EXPECT_TRUE(directory.valid({0, 100}, kA));
-  EXPECT_EQ(missing(directory, {0, 100}, kA), Transfers{});
+  EXPECT_EQ(missing(directory, {0, 100}, kA), HeldRanges{});
 }
 
 TEST(ResidencyDirectory, WriterIsTheOnlyHolder) {
@@ -42,8 +42,8 @@ TEST(ResidencyDirectory, WriterIsTheOnlyHolder) {
   EXPECT_TRUE(directory.valid({0, 100}, kA));
   EXPECT_FALSE(directory.valid({0, 100}, kB));
   EXPECT_FALSE(directory.valid({99, 1}, kHost));
-  EXPECT_EQ(missing(directory, {10, 20}, kB), (Transfers{{{10, 20}, at(kA)}}));
-  EXPECT_EQ(missing(directory, {10, 20}, kA), Transfers{});
+  EXPECT_EQ(missing(directory, {10, 20}, kB), (HeldRanges{{{10, 20}, at(kA)}}));
+  EXPECT_EQ(missing(directory, {10, 20}, kA), HeldRanges{});
 }
 
 TEST(ResidencyDirectory, ReadersAreAdded) {
@@ -54,7 +54,7 @@ TEST(ResidencyDirectory, ReadersAreAdded) {
   EXPECT_EQ(directory.entries(), (Entries{{{0, 100}, at(kA, kB, kHost), 1}}));
   EXPECT_TRUE(directory.valid({0, 100}, kA));
   EXPECT_TRUE(directory.valid({0, 100}, kHost));
-  EXPECT_EQ(missing(directory, {0, 100}, kC), (Transfers{{{0, 100}, at(kHost, kA, kB)}}));
+  EXPECT_EQ(missing(directory, {0, 100}, kC), (HeldRanges{{{0, 100}, at(kHost, kA, kB)}}));
 }
 
 TEST(ResidencyDirectory, HoldersAreThoseOfDefinedParts) {
@@ -62,9 +62,9 @@ TEST(ResidencyDirectory, HoldersAreThoseOfDefinedParts) {
   directory.write({10, 30}, kA);
   directory.write({40, 20}, kB);
   directory.add_holder({40, 10}, kHost);
-  Transfers found;
+  HeldRanges found;
   directory.holders({0, 55}, found);
-  EXPECT_EQ(found, (Transfers{{{10, 30}, at(kA)}, {{40, 10}, at(kB, kHost)}, {{50, 5}, at(kB)}}));
+  EXPECT_EQ(found, (HeldRanges{{{10, 30}, at(kA)}, {{40, 10}, at(kB, kHost)}, {{50, 5}, at(kB)}}));
 }
 
 TEST(ResidencyDirectory, NextWriteInvalidatesReaders) {
@@ -89,8 +89,8 @@ TEST(ResidencyDirectory, PartialWriteSplits) {
   directory.write({0, 100}, kA);
   directory.write({30, 20}, kB);
   EXPECT_EQ(directory.entries(), (Entries{{{0, 30}, at(kA), 1}, {{30, 20}, at(kB), 2}, {{50, 50}, at(kA), 1}}));
-  EXPECT_EQ(missing(directory, {0, 100}, kA), (Transfers{{{30, 20}, at(kB)}}));
-  EXPECT_EQ(missing(directory, {0, 100}, kB), (Transfers{{{0, 30}, at(kA)}, {{50, 50}, at(kA)}}));
+  EXPECT_EQ(missing(directory, {0, 100}, kA), (HeldRanges{{{30, 20}, at(kB)}}));
+  EXPECT_EQ(missing(directory, {0, 100}, kB), (HeldRanges{{{0, 30}, at(kA)}, {{50, 50}, at(kA)}}));
   EXPECT_TRUE(directory.valid({0, 30}, kA));
   EXPECT_FALSE(directory.valid({0, 31}, kA));
   EXPECT_TRUE(directory.valid({30, 20}, kB));
@@ -122,7 +122,7 @@ TEST(ResidencyDirectory, WritesSideBySideMerge) {
 TEST(ResidencyDirectory, UndefinedPartsAreNeverMissing) {
   ResidencyDirectory directory(100);
   directory.write({40, 20}, kA);
-  EXPECT_EQ(missing(directory, {0, 100}, kB), (Transfers{{{40, 20}, at(kA)}}));
+  EXPECT_EQ(missing(directory, {0, 100}, kB), (HeldRanges{{{40, 20}, at(kA)}}));
   EXPECT_TRUE(directory.valid({0, 40}, kB));
   EXPECT_TRUE(directory.valid({60, 40}, kB));
   EXPECT_FALSE(directory.valid({0, 41}, kB));
@@ -141,24 +141,24 @@ TEST(ResidencyDirectory, TransfersWithTheSameHoldersMergeAcrossVersions) {
   directory.write({0, 50}, kA);
   directory.write({50, 50}, kA);
   EXPECT_EQ(directory.entries(), (Entries{{{0, 50}, at(kA), 2}, {{50, 50}, at(kA), 1}}));
-  EXPECT_EQ(missing(directory, {10, 80}, kB), (Transfers{{{10, 80}, at(kA)}}));
+  EXPECT_EQ(missing(directory, {10, 80}, kB), (HeldRanges{{{10, 80}, at(kA)}}));
   directory.add_holder({50, 50}, kC);
-  EXPECT_EQ(missing(directory, {10, 80}, kB), (Transfers{{{10, 40}, at(kA)}, {{50, 40}, at(kA, kC)}}));
+  EXPECT_EQ(missing(directory, {10, 80}, kB), (HeldRanges{{{10, 40}, at(kA)}, {{50, 40}, at(kA, kC)}}));
 }
 
 TEST(ResidencyDirectory, TransfersDoNotMergeAcrossWhatIsThere) {
   ResidencyDirectory directory(30);
   directory.write({0, 30}, kA);
   directory.add_holder({10, 10}, kB);
-  EXPECT_EQ(missing(directory, {0, 30}, kB), (Transfers{{{0, 10}, at(kA)}, {{20, 10}, at(kA)}}));
+  EXPECT_EQ(missing(directory, {0, 30}, kB), (HeldRanges{{{0, 10}, at(kA)}, {{20, 10}, at(kA)}}));
 }
 
 TEST(ResidencyDirectory, MissingAppendsAndLeavesTheRestAlone) {
   ResidencyDirectory directory(100);
   directory.write({0, 100}, kA);
-  Transfers out{{{0, 10}, at(kA)}};
+  HeldRanges out{{{0, 10}, at(kA)}};
   directory.missing({10, 10}, kB, out);
-  EXPECT_EQ(out, (Transfers{{{0, 10}, at(kA)}, {{10, 10}, at(kA)}}));
+  EXPECT_EQ(out, (HeldRanges{{{0, 10}, at(kA)}, {{10, 10}, at(kA)}}));
 }
 
 TEST(ResidencyDirectory, AddingAHolderBackMerges) {
@@ -221,7 +221,7 @@ TEST(ResidencyDirectory, EmptyRangesChangeNothing) {
     directory.drop_copy({offset, 0}, kA);
     directory.forget({offset, 0});
     EXPECT_TRUE(directory.valid({offset, 0}, kB));
-    EXPECT_EQ(missing(directory, {offset, 0}, kB), Transfers{});
+    EXPECT_EQ(missing(directory, {offset, 0}, kB), HeldRanges{});
   }
   EXPECT_EQ(directory.entries(), before);
 }
@@ -230,7 +230,7 @@ TEST(ResidencyDirectory, RangesAreClamped) {
   ResidencyDirectory directory(100);
   directory.write({50, kWhole}, kA);  // offset + size would overflow
   EXPECT_EQ(directory.entries(), (Entries{{{0, 50}, {}, 0}, {{50, 50}, at(kA), 1}}));
-  EXPECT_EQ(missing(directory, {90, 1000}, kB), (Transfers{{{90, 10}, at(kA)}}));
+  EXPECT_EQ(missing(directory, {90, 1000}, kB), (HeldRanges{{{90, 10}, at(kA)}}));
   EXPECT_FALSE(directory.valid({99, kWhole}, kB));
   EXPECT_TRUE(directory.valid({100, kWhole}, kB));
   EXPECT_TRUE(directory.valid({kWhole, kWhole}, kB));
@@ -249,7 +249,7 @@ TEST(ResidencyDirectory, EmptyBuffer) {
   directory.drop_copy({0, kWhole}, kA);
   directory.forget({0, kWhole});
   EXPECT_TRUE(directory.valid({0, kWhole}, kB));
-  EXPECT_EQ(missing(directory, {0, kWhole}, kB), Transfers{});
+  EXPECT_EQ(missing(directory, {0, kWhole}, kB), HeldRanges{});
   EXPECT_EQ(directory.entries(), Entries{});
 }
 
@@ -263,7 +263,7 @@ TEST(ResidencyDirectory, LargestBuffer) {
 TEST(ResidencyDirectory, LastLocation) {
   ResidencyDirectory directory(100);
   directory.write({0, 100}, kLocationMax);
-  EXPECT_EQ(missing(directory, {0, 100}, kHost), (Transfers{{{0, 100}, at(kLocationMax)}}));
+  EXPECT_EQ(missing(directory, {0, 100}, kHost), (HeldRanges{{{0, 100}, at(kLocationMax)}}));
   EXPECT_TRUE(directory.valid({0, 100}, kLocationMax));
   directory.add_holder({0, 100}, kHost);
   directory.drop_copy({0, 100}, kLocationMax);
@@ -273,7 +273,7 @@ TEST(ResidencyDirectory, LastLocation) {
 // Every kernel with a buffer argument goes this way.
 TEST(ResidencyDirectory, WholeBufferUseAllocatesNothing) {
   ResidencyDirectory directory(1 << 20);
-  Transfers out;
+  HeldRanges out;
   out.reserve(1);
   const std::size_t before = allocations;
   std::size_t fetched = 0;

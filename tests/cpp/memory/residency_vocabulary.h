@@ -18,7 +18,7 @@ inline void PrintTo(const LocationSet& locations, std::ostream* out) {
 inline void PrintTo(const ByteRange& range, std::ostream* out) {
   *out << "[" << range.offset << ", +" << range.size << ")";
 }
-inline void PrintTo(const ResidencyDirectory::Transfer& transfer, std::ostream* out) {
+inline void PrintTo(const ResidencyDirectory::HeldRange& transfer, std::ostream* out) {
   PrintTo(transfer.range, out);
   *out << " from ";
   PrintTo(transfer.holders, out);
@@ -31,7 +31,7 @@ inline void PrintTo(const ResidencyDirectory::Entry& entry, std::ostream* out) {
 }
 
 using Entries = std::vector<ResidencyDirectory::Entry>;
-using Transfers = std::vector<ResidencyDirectory::Transfer>;
+using HeldRanges = std::vector<ResidencyDirectory::HeldRange>;
 using Ranges = std::vector<ByteRange>;
 
 inline constexpr Location kA = 1;
@@ -44,8 +44,8 @@ LocationSet at(Locations... locations) {
   return {locations...};
 }
 
-inline Transfers missing(const ResidencyDirectory& directory, ByteRange range, Location to) {
-  Transfers out;
+inline HeldRanges missing(const ResidencyDirectory& directory, ByteRange range, Location to) {
+  HeldRanges out;
   directory.missing(range, to, out);
   return out;
 }

@@ -17,7 +17,7 @@ Location chosen(const std::vector<TransferSource>& sources, std::uint64_t size =
   return sources[cheapest_source(sources, size)].location;
 }
 
-TEST(TransferSourceTest, PrefersTheShortestRoad) {
+TEST(TransferSourceTest, PrefersTheShortestRoute) {
   const TransferSource here = holder(1, Route::kSameServer), peer = holder(2, Route::kPeer),
                        host = holder(kHost, Route::kHost), client = holder(3, Route::kClient);
   EXPECT_EQ(chosen({client, host, peer, here}), 1u);

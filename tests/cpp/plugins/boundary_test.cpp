@@ -39,22 +39,22 @@ TEST(Description, HasBounds) {
   EXPECT_THROW(decode_description(encode(plugin)), std::invalid_argument);
 }
 
-Bytes bytes_of(const AnswerMessage& answer) { return std::as_bytes(std::span(&answer, 1)); }
+Bytes bytes_of(const ReplyMessage& reply) { return std::as_bytes(std::span(&reply, 1)); }
 
-TEST(Answer, IsOnlyThatOfItsCall) {
-  const AnswerMessage answer = make_answer(7, {-61, "too small"});
-  EXPECT_FALSE(read_answer(bytes_of(answer), 8));
-  EXPECT_FALSE(read_answer(bytes_of(answer).first(20), 7));
-  const auto outcome = read_answer(bytes_of(answer), 7);
+TEST(Reply, IsOnlyThatOfItsCall) {
+  const ReplyMessage reply = make_reply(7, {-61, "too small"});
+  EXPECT_FALSE(read_reply(bytes_of(reply), 8));
+  EXPECT_FALSE(read_reply(bytes_of(reply).first(20), 7));
+  const auto outcome = read_reply(bytes_of(reply), 7);
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->code, -61);
   EXPECT_EQ(outcome->why, "too small");
 }
 
-TEST(Answer, BecomesAnErrorOfOpenClWithAPrintableCause) {
-  AnswerMessage answer{1, 12345, {}};
-  std::memset(answer.why, '\n', sizeof answer.why);
-  const auto outcome = read_answer(bytes_of(answer), 1);
+TEST(Reply, BecomesAnErrorOfOpenClWithAPrintableCause) {
+  ReplyMessage reply{1, 12345, {}};
+  std::memset(reply.why, '\n', sizeof reply.why);
+  const auto outcome = read_reply(bytes_of(reply), 1);
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->code, -5);
   EXPECT_EQ(outcome->why, std::string(REMOTECL_PLUGIN_WHY_MAX, '?'));

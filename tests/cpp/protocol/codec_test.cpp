@@ -97,7 +97,7 @@ constexpr Codec codec_of(const char* name) {
 }
 
 constexpr Codec kCodecs[] = {
-#define REMOTECL_COMMAND(name, number, place) codec_of<name>(#name),
+#define REMOTECL_COMMAND(name, number, thread) codec_of<name>(#name),
 #define REMOTECL_REPORT(name, number) codec_of<name>(#name),
 #define REMOTECL_PEER_MESSAGE(name, number) codec_of<name>(#name),
 #include "runtime/protocol/commands.def"

@@ -12,8 +12,8 @@
 
 namespace remotecl::schedule {
 
-// Each buffer is whole, in some places.
-class Places : public Residency {
+// Each buffer is whole, in some locations.
+class FakeResidency : public Residency {
  public:
   void put(BufferId buffer, std::uint64_t bytes, const std::vector<DeviceId>& devices, bool on_client = false) {
     Copy& copy = copies_[buffer];
@@ -39,7 +39,7 @@ class Places : public Residency {
 class SmallCluster {
  public:
   explicit SmallCluster(std::string_view policy, double weight = 1)
-      : scheduler_(make_policy(policy), places_, weight) {}
+      : scheduler_(make_policy(policy), residency_, weight) {}
 
   DeviceId add(Device device) {
     device.server = scheduler_.add_server({1e9, 1e-3}, {1e10, 0});
@@ -63,7 +63,7 @@ class SmallCluster {
   }
   void use(std::string_view policy) { scheduler_.set_policy(make_policy(policy)); }
 
-  Places places_;
+  FakeResidency residency_;
   Scheduler scheduler_;
 
  private:

@@ -17,18 +17,18 @@ class InputsTest : public testing::Test {
     for (const ServerId server : {near_, near_, far_}) cluster_.add(Device{.server = server});
   }
   Seconds transfer(std::vector<Access> accesses, DeviceId device) {
-    inputs_.find(accesses, places_);
+    inputs_.find(accesses, residency_);
     return inputs_.transfer(device);
   }
 
   Cluster cluster_;
-  Places places_;
+  FakeResidency residency_;
   Inputs inputs_{cluster_};
   ServerId near_ = 0, far_ = 0;
 };
 
 TEST_F(InputsTest, WhatIsThereCostsNothing) {
-  places_.put(1, kMega, {0});
+  residency_.put(1, kMega, {0});
   EXPECT_EQ(transfer({{1, 0, kMega}}, 0), 0);
   EXPECT_EQ(inputs_.missing(0).bytes, 0u);
   EXPECT_EQ(inputs_.missing(2).bytes, kMega);
@@ -38,21 +38,21 @@ TEST_F(InputsTest, WhatIsThereCostsNothing) {
 }
 
 TEST_F(InputsTest, TheNearestHolderSends) {
-  places_.put(1, kMega, {0});
+  residency_.put(1, kMega, {0});
   EXPECT_DOUBLE_EQ(transfer({{1, 0, kMega}}, 1), 1e-4) << "inside the server";
   EXPECT_DOUBLE_EQ(transfer({{1, 0, kMega}}, 2), 11e-3 + 1e-2);
-  places_.put(1, kMega, {0}, true);
+  residency_.put(1, kMega, {0}, true);
   EXPECT_DOUBLE_EQ(transfer({{1, 0, kMega}}, 2), 10e-3 + 1e-2) << "from this process";
-  places_.put(1, kMega, {2}, true);
+  residency_.put(1, kMega, {2}, true);
   EXPECT_DOUBLE_EQ(transfer({{1, 0, kMega}}, 1), 1e-3 + 1e-3);
 }
 
 TEST_F(InputsTest, TransfersFollowEachOther) {
-  places_.put(1, kMega, {2});
-  places_.put(2, kMega, {0});
+  residency_.put(1, kMega, {2});
+  residency_.put(2, kMega, {0});
   const double each = 11e-3 + 1e-2;
   EXPECT_DOUBLE_EQ(transfer({{1, 0, kMega}, {2, 0, kMega}}, 0), each);
-  places_.put(2, kMega, {2});
+  residency_.put(2, kMega, {2});
   EXPECT_DOUBLE_EQ(transfer({{1, 0, kMega}, {2, 0, kMega}}, 0), 2 * each);
 }
 
@@ -62,7 +62,7 @@ TEST_F(InputsTest, TheBoundIsNoMoreThanTheTransferOfAnyOfManyHolders) {
     const ServerId server = cluster_.network().add_server({1e8, 10e-3}, {1e10, 0});
     holders.push_back(cluster_.add(Device{.server = server}));
   }
-  places_.put(1, kMega, holders);
+  residency_.put(1, kMega, holders);
   for (DeviceId device = 0; device < cluster_.size(); ++device) {
     const Seconds exact = transfer({{1, 0, kMega}}, device);
     EXPECT_LE(inputs_.least_transfer(device), exact) << device;

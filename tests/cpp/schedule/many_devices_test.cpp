@@ -85,7 +85,7 @@ class ManyDevicesTest : public testing::TestWithParam<std::size_t> {
     const Placement placed = cluster_.scheduler_.place(
         {.kernel = kernel, .size = size, .accesses = accesses, .bytes = accesses[0].bytes, .after = after}, now);
     ASSERT_NE(placed.device, kNoDevice);
-    cluster_.places_.put(accesses[0].buffer, 1 << 20, {placed.device});
+    cluster_.residency_.put(accesses[0].buffer, 1 << 20, {placed.device});
     running_.push_back({placed.ticket, kernel, placed.device, size});
     if (running_.size() < 100) return;
     const Running first = running_.front();
@@ -126,7 +126,7 @@ TEST(DeviceGroupsTest, HaveDevicesOfOneTypeAndSpeed) {
   EXPECT_NE(groups.add({.type = DeviceType::kCpu, .speed = 1.3}), slow);
   EXPECT_DOUBLE_EQ(groups[slow].pace.slowness, 1 / 1.05) << "of the fastest";
   EXPECT_EQ(groups[slow].devices, (std::vector<DeviceId>{0, 1}));
-  EXPECT_EQ(groups.place(1), slow * DeviceGroups::kSize + 1);
+  EXPECT_EQ(groups.position(1), slow * DeviceGroups::kSize + 1);
 }
 
 TEST(DeviceGroupsTest, AreSmall) {

@@ -115,7 +115,7 @@ TEST_F(PartsTest, ADeviceThatGainsLittleIsNotWorthIt) {
 TEST_F(PartsTest, WhatMovesAndWhatIsGatheredCounts) {
   measure(30e-3, 30e-3);
   // 4 MB take 5 ms at 1 GB/s, with the latencies there and back.
-  cluster_.places_.put(0, 4'000'000, {one_});
+  cluster_.residency_.put(0, 4'000'000, {one_});
   slice_ = {{.buffer = 0, .bytes = 4'000'000}};
   const DividedPlacement division = divide();
   ASSERT_EQ(division.parts.size(), 2u);

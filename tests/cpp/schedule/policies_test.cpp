@@ -25,8 +25,8 @@ TEST_P(EachPolicyTest, PlacesOnlyWhereTheKernelRuns) {
   const DeviceId fits = cluster.add_speed(1);
   cluster.scheduler_.set_present(lost, false);
   const KernelId kernel = cluster.scheduler_.add_kernel("k");
-  for (const DeviceId told : {fpga, small, lost, fits, kNoDevice, DeviceId{77}}) {
-    Task task{.kernel = kernel, .size = 1, .accesses = {}, .bytes = 2000, .after = {}, .told = told};
+  for (const DeviceId named : {fpga, small, lost, fits, kNoDevice, DeviceId{77}}) {
+    Task task{.kernel = kernel, .size = 1, .accesses = {}, .bytes = 2000, .after = {}, .named = named};
     const Placement placement = cluster.scheduler_.place(task, 0);
     EXPECT_EQ(placement.device, fits);
     EXPECT_NE(placement.ticket, 0u);
@@ -57,7 +57,7 @@ TEST_P(EachPolicyTest, UsesADeviceThatGetsTheBinaryLater) {
   const DeviceId fpga = cluster.add({.builds = false});
   const KernelId one = cluster.scheduler_.add_kernel("one"), other = cluster.scheduler_.add_kernel("other");
   cluster.scheduler_.add_binary(one, fpga);
-  Task task{.kernel = one, .size = 1, .accesses = {}, .after = {}, .told = fpga};
+  Task task{.kernel = one, .size = 1, .accesses = {}, .after = {}, .named = fpga};
   EXPECT_EQ(cluster.scheduler_.place(task, 0).device, fpga);
   task.kernel = other;
   EXPECT_EQ(cluster.scheduler_.place(task, 0).device, kNoDevice);
@@ -72,14 +72,14 @@ INSTANTIATE_TEST_SUITE_P(All, EachPolicyTest, testing::ValuesIn(policy_names().b
 
 TEST(PoliciesTest, AnUnknownNameIsNone) { EXPECT_FALSE(make_policy("fastest")); }
 
-TEST(AsToldTest, GoesWhereItIsToldOrToTheFirstThatRunsIt) {
+TEST(NamedDeviceTest, GoesWhereTheUserSaysOrToTheFirstThatRunsIt) {
   SmallCluster cluster("static");
   const DeviceId fpga = cluster.add({.builds = false});
-  const DeviceId first = cluster.add_speed(1), told = cluster.add_speed(1);
+  const DeviceId first = cluster.add_speed(1), named = cluster.add_speed(1);
   const KernelId kernel = cluster.scheduler_.add_kernel("k");
-  Task task{.kernel = kernel, .size = 1, .accesses = {}, .after = {}, .told = told};
-  EXPECT_EQ(cluster.scheduler_.place(task, 0).device, told);
-  task.told = fpga;
+  Task task{.kernel = kernel, .size = 1, .accesses = {}, .after = {}, .named = named};
+  EXPECT_EQ(cluster.scheduler_.place(task, 0).device, named);
+  task.named = fpga;
   EXPECT_EQ(cluster.scheduler_.place(task, 0).device, first);
 }
 
@@ -138,8 +138,8 @@ TEST_F(EarliestFinishTest, ADeviceMaySuitOneKernelOnly) {
 
 TEST_F(EarliestFinishTest, DataMayBeTooFarAway) {
   const std::vector<Access> accesses = {{1, 0, 500'000'000}, {2, 0, 500'000'000}};
-  const Task task{.kernel = kernel_, .size = 1, .accesses = accesses, .after = {}, .told = kNoDevice};
-  cluster_.places_.put(1, 500'000'000, {slow_});
+  const Task task{.kernel = kernel_, .size = 1, .accesses = accesses, .after = {}, .named = kNoDevice};
+  cluster_.residency_.put(1, 500'000'000, {slow_});
   const Placement near = cluster_.scheduler_.place(task, 0);
   EXPECT_EQ(near.device, fast_) << "0.5 s and 2 ms for the data, 0.3 s for the kernel";
   EXPECT_DOUBLE_EQ(near.estimate.transfer, 0.502);
@@ -148,7 +148,7 @@ TEST_F(EarliestFinishTest, DataMayBeTooFarAway) {
   EXPECT_EQ(near.runner_up, slow_) << "where the data is";
   EXPECT_DOUBLE_EQ(near.second, 1);
   cluster_.scheduler_.failed(near.ticket);
-  cluster_.places_.put(2, 500'000'000, {slow_});
+  cluster_.residency_.put(2, 500'000'000, {slow_});
   EXPECT_EQ(cluster_.scheduler_.place(task, 0).device, slow_);
 }
 

@@ -129,7 +129,7 @@ TEST(SchedulerTest, ADecisionAllocatesNothing) {
     SmallCluster cluster(policy);
     for (int i = 0; i < 100; ++i) cluster.add_speed(1 + i % 7);
     const KernelId kernel = cluster.scheduler_.add_kernel("k");
-    for (BufferId buffer = 1; buffer < 9; ++buffer) cluster.places_.put(buffer, 1000, {DeviceId(buffer), 77}, true);
+    for (BufferId buffer = 1; buffer < 9; ++buffer) cluster.residency_.put(buffer, 1000, {DeviceId(buffer), 77}, true);
     const std::vector<Access> accesses = {{1, 0, 1000}, {2, 0, 1000}, {3, 0, 1000}, {4, 0, 1000, false, true}};
     std::vector<Ticket> after = {0};
     std::mt19937 random(1);
@@ -139,7 +139,7 @@ TEST(SchedulerTest, ADecisionAllocatesNothing) {
                       .size = std::exp2(random() % 10),
                       .accesses = accesses,
                       .after = after,
-                      .told = DeviceId(random() % 100)};
+                      .named = DeviceId(random() % 100)};
       const std::size_t before = allocations;
       const Placement placement = cluster.scheduler_.place(task, i);
       if (i > 0) decided += allocations - before;

@@ -30,35 +30,35 @@ Seconds SharedCluster::fair_end(std::uint32_t client) const {
 }
 
 std::vector<DeviceId> SharedCluster::in_turn() const {
-  std::vector<DeviceId> places;
+  std::vector<DeviceId> devices;
   for (std::uint32_t client = 0; client < clients; ++client) {
-    places.push_back(client % static_cast<DeviceId>(threads.size()));
+    devices.push_back(client % static_cast<DeviceId>(threads.size()));
   }
-  return places;
+  return devices;
 }
 
 std::vector<DeviceId> SharedCluster::best_static() const {
   const auto counts = kernels();
-  std::vector<DeviceId> places(clients), best;
+  std::vector<DeviceId> devices(clients), best;
   double least = INFINITY;
   for (;;) {
     std::vector<double> loads(threads.size());
-    for (std::uint32_t client = 0; client < clients; ++client) loads[places[client]] += counts[client];
+    for (std::uint32_t client = 0; client < clients; ++client) loads[devices[client]] += counts[client];
     double longest = 0;
     for (std::size_t device = 0; device < loads.size(); ++device) {
       longest = std::max(longest, loads[device] / threads[device]);
     }
     if (longest < least) {
       least = longest;
-      best = places;
+      best = devices;
     }
     std::uint32_t client = 0;
-    while (client < clients && ++places[client] == threads.size()) places[client++] = 0;
+    while (client < clients && ++devices[client] == threads.size()) devices[client++] = 0;
     if (client == clients) return best;
   }
 }
 
-SharedCluster::Outcome SharedCluster::run(const std::vector<DeviceId>& places, std::string_view policy) const {
+SharedCluster::Outcome SharedCluster::run(const std::vector<DeviceId>& devices, std::string_view policy) const {
   SimulatedClock clock;
   std::vector<std::unique_ptr<SimulatedServer>> servers;
   std::vector<double> speeds;
@@ -69,7 +69,7 @@ SharedCluster::Outcome SharedCluster::run(const std::vector<DeviceId>& places, s
   std::vector<std::unique_ptr<SimulatedProgram>> programs;
   for (std::uint32_t client = 0; client < clients; ++client) {
     programs.push_back(
-        std::make_unique<SimulatedProgram>(clock, servers, client, policy, places[client], speeds, program));
+        std::make_unique<SimulatedProgram>(clock, servers, client, policy, devices[client], speeds, program));
   }
   const auto all_done = [&programs] {
     return std::all_of(programs.begin(), programs.end(), [](const auto& each) { return each->is_done(); });

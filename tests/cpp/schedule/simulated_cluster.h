@@ -23,8 +23,8 @@ struct SharedCluster {
     std::vector<Seconds> ends, waits;
     std::vector<std::vector<std::uint32_t>> placed;  // by client and device
   };
-  // `places`: by client, the device that it uses or SimulatedProgram::kAutomatic.
-  Outcome run(const std::vector<DeviceId>& places, std::string_view policy = "earliest-finish") const;
+  // `devices`: by client, the device that it uses or SimulatedProgram::kAutomatic.
+  Outcome run(const std::vector<DeviceId>& devices, std::string_view policy = "earliest-finish") const;
   Outcome automatic(std::string_view policy = "earliest-finish") const {
     return run(std::vector<DeviceId>(clients, SimulatedProgram::kAutomatic), policy);
   }

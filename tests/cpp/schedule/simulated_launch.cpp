@@ -12,8 +12,8 @@ namespace remotecl::schedule {
 std::uint64_t SimulatedDevices::bring(const Piece& piece) {
   std::uint64_t moved = 0;
   for (std::uint64_t at = piece.begin; at < piece.begin + piece.count; ++at) {
-    if (places[at] != piece.device && places[at] != kNoDevice) ++moved;
-    places[at] = piece.device;
+    if (devices[at] != piece.device && devices[at] != kNoDevice) ++moved;
+    devices[at] = piece.device;
   }
   return moved;
 }
@@ -34,7 +34,7 @@ Time SimulatedDevices::end_of(const Queue& queue) const {
 
 SimulatedDevices::Ran SimulatedDevices::run(DivisionHistory& history, std::uint64_t items, std::uint64_t granularity,
                                             PieceCosts costs) {
-  places.resize(items, kNoDevice);
+  devices.resize(items, kNoDevice);
   history.speeds.resize(speeds.size());
   Division division(history, items, granularity, costs);
   std::vector<Queue> queues(speeds.size());

@@ -23,7 +23,7 @@ struct SimulatedDevices {
     double speed;
   };
   std::optional<Change> change{};
-  std::vector<std::uint32_t> places{};  // of items; those that were nowhere yet have kNoDevice
+  std::vector<std::uint32_t> devices{};  // of items; those that were nowhere yet have kNoDevice
 
   struct Ran {
     double efficiency = 0;  // of the sum of the speeds at the beginning

@@ -13,12 +13,12 @@ constexpr std::uint64_t kBytes = 4 << 14;
 }  // namespace
 
 SimulatedProgram::SimulatedProgram(SimulatedClock& clock, std::vector<std::unique_ptr<SimulatedServer>>& servers,
-                                   std::uint32_t id, std::string_view policy, DeviceId place,
+                                   std::uint32_t id, std::string_view policy, DeviceId fixed_device,
                                    std::span<const double> speeds, const Options& options)
     : clock_(clock),
       servers_(servers),
       id_(id),
-      place_(place),
+      fixed_device_(fixed_device),
       options_(options),
       buffers_(options.buffers),
       scheduler_(make_policy(policy), buffers_),
@@ -27,7 +27,7 @@ SimulatedProgram::SimulatedProgram(SimulatedClock& clock, std::vector<std::uniqu
   for (DeviceId device = 0; device < servers.size(); ++device) {
     const ServerId server = scheduler_.add_server({1e9, options.latency}, {8e9, 30e-6});
     scheduler_.add_device({.server = server, .type = DeviceType::kCpu, .builds = true, .speed = speeds[device]});
-    if (place != kAutomatic && place != device) continue;
+    if (fixed_device != kAutomatic && fixed_device != device) continue;
     servers[device]->join(
         id,
         [this, device](const LoadOfDevice& load) {
@@ -73,8 +73,8 @@ void SimulatedProgram::place() {
   free_.pop_back();
   ++enqueued_;
   auto task = std::make_shared<Task>(Task{0, buffer});
-  DeviceId device = place_;
-  if (place_ == kAutomatic) {
+  DeviceId device = fixed_device_;
+  if (fixed_device_ == kAutomatic) {
     const Placement placement = choose(buffer);
     device = placement.device;
     task->ticket = placement.ticket;
@@ -96,7 +96,7 @@ Placement SimulatedProgram::choose(BufferId buffer) {
 }
 
 void SimulatedProgram::tell(Task& task) {
-  if (task.is_known || place_ != kAutomatic) return;
+  if (task.is_known || fixed_device_ != kAutomatic) return;
   task.is_known = true;
   scheduler_.finished(task.ticket, RunTimes{task.run.begin, task.run.end}, clock_.now());
 }

@@ -34,9 +34,10 @@ class SimulatedProgram {
   };
   static constexpr DeviceId kAutomatic = kNoDevice;
 
-  // `place`: the device that it uses. `speeds`: what servers say of their devices.
+  // `fixed_device`: the device that it uses. `speeds`: what servers say of their devices.
   SimulatedProgram(SimulatedClock& clock, std::vector<std::unique_ptr<SimulatedServer>>& servers, std::uint32_t id,
-                   std::string_view policy, DeviceId place, std::span<const double> speeds, const Options& options);
+                   std::string_view policy, DeviceId fixed_device, std::span<const double> speeds,
+                   const Options& options);
   SimulatedProgram(const SimulatedProgram&) = delete;
 
   void begin(Work work);
@@ -83,7 +84,7 @@ class SimulatedProgram {
   SimulatedClock& clock_;
   std::vector<std::unique_ptr<SimulatedServer>>& servers_;
   const std::uint32_t id_;
-  const DeviceId place_;
+  const DeviceId fixed_device_;
   const Options options_;
   Buffers buffers_;
   Scheduler scheduler_;

@@ -15,7 +15,7 @@
 namespace remotecl::schedule {
 
 // A daemon with one CPU device, as clients see it: sessions take turns (FairShare), the driver's threads work on one
-// kernel after the other, and each session is told what load the others are.
+// kernel after the other, and each session gets the load that the others are.
 //
 // A thread of the driver that finds nothing to do in the present kernel takes the next one from the queue, whose time
 // begins then, before it is worked on. So a kernel's measured time includes the wait for those before it, unless the
@@ -34,7 +34,7 @@ class SimulatedServer {
   SimulatedServer(SimulatedClock& clock, unsigned threads) : clock_(clock), threads_(threads) {}
   SimulatedServer(const SimulatedServer&) = delete;
 
-  // The session has a queue here from now on. `loads` is told of other sessions' load, `delay` later.
+  // The session has a queue here from now on. `loads` gets other sessions' load, `delay` later.
   void join(Session session, Loads loads, Seconds delay);
   // A kernel of so much work, as seconds of one thread, that can begin now.
   void enqueue(Session session, Seconds work, Ended ended);

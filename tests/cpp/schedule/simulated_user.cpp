@@ -42,7 +42,7 @@ void SimulatedUser::run_yesterday(std::uint32_t traced, KernelId kernel) {
   const TraceTask task{.kernel = traced, .size = 1000, .after = {}};
   scheduler_.set_policy(make_policy("static"));
   const Placement placement =
-      scheduler_.place({.kernel = kernel, .size = task.size, .accesses = {}, .after = {}, .told = device}, 0);
+      scheduler_.place({.kernel = kernel, .size = task.size, .accesses = {}, .after = {}, .named = device}, 0);
   scheduler_.finished(placement.ticket, trace_.seconds(task, device), 0);
   scheduler_.set_policy(make_policy(policy_));
 }
@@ -53,12 +53,12 @@ void SimulatedUser::report(const std::vector<SimulatedDevice>& devices, Time now
 }
 
 Placement SimulatedUser::place(const TraceTask& task, std::uint64_t bytes, std::span<const BufferId> inputs,
-                               BufferId output, std::span<const Ticket> after, DeviceId told, Time now) {
+                               BufferId output, std::span<const Ticket> after, DeviceId named, Time now) {
   std::vector<Access> accesses;
   for (const BufferId input : inputs) accesses.push_back({input, 0, bytes, true, false});
   accesses.push_back({output, 0, bytes, false, true});
   const Task given{
-      .kernel = kernel(task.kernel), .size = task.size, .accesses = accesses, .after = after, .told = told};
+      .kernel = kernel(task.kernel), .size = task.size, .accesses = accesses, .after = after, .named = named};
   const Seconds begin = processor_seconds();
   const Placement placement = scheduler_.place(given, now);
   decision_ = processor_seconds() - begin;

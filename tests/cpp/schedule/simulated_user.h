@@ -20,7 +20,7 @@ class SimulatedUser {
   void report(const std::vector<SimulatedDevice>& devices, Time now);
   // `output`: the buffer that it writes. Each input is as large as the job's data.
   Placement place(const TraceTask& task, std::uint64_t bytes, std::span<const BufferId> inputs, BufferId output,
-                  std::span<const Ticket> after, DeviceId told, Time now);
+                  std::span<const Ticket> after, DeviceId named, Time now);
   // How long the last decision took this thread; what others do meanwhile on a busy machine does not count.
   Seconds decision() const { return decision_; }
   void finished(Ticket ticket, Seconds seconds, Time now) { scheduler_.finished(ticket, seconds, now); }

@@ -99,7 +99,7 @@ class Simulation {
     user.add_buffer(data, job.bytes);
     const auto first = static_cast<std::uint32_t>(tasks_.size());
     jobs_[number] = {first, static_cast<std::uint32_t>(job.tasks.size())};
-    const DeviceId told = favourite(job);
+    const DeviceId named = favourite(job);
     for (std::uint32_t at = 0; at < job.tasks.size(); ++at) {
       std::vector<BufferId> inputs;
       std::vector<Ticket> after;
@@ -109,7 +109,7 @@ class Simulation {
       }
       if (inputs.empty()) inputs.push_back(data);
       const Placement placement =
-          user.place(job.tasks[at], job.bytes, inputs, buffer(number, at + 1), after, told, now_);
+          user.place(job.tasks[at], job.bytes, inputs, buffer(number, at + 1), after, named, now_);
       outcome_.decisions.push_back(static_cast<float>(user.decision()));
       enqueue(number, at, placement);
     }

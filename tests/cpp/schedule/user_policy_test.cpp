@@ -13,7 +13,7 @@
 namespace remotecl::schedule {
 namespace {
 
-// What a policy was told, and what it will answer.
+// What a policy was asked, and what it will answer.
 struct Script {
   std::uint32_t answer = 0;
   std::vector<remotecl_policy_candidate> candidates;
@@ -30,10 +30,10 @@ int create_script(const char* options, void** self) {
 }
 void destroy_script(void* self) { static_cast<Script*>(self)->destroyed = true; }
 uint32_t choose_by_script(void* self, const remotecl_policy_task* task, const remotecl_policy_candidate* candidates) {
-  auto& told = *static_cast<Script*>(self);
-  told.kernel = task->kernel;
-  told.candidates.assign(candidates, candidates + task->count);
-  return told.answer;
+  auto& script = *static_cast<Script*>(self);
+  script.kernel = task->kernel;
+  script.candidates.assign(candidates, candidates + task->count);
+  return script.answer;
 }
 void finish_script(void* self, const remotecl_policy_result* result) {
   static_cast<Script*>(self)->finished_seconds = result->seconds;

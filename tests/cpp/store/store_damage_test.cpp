@@ -43,13 +43,15 @@ class Damage {
     std::advance(at, below(folder_->files.size()));
     return at->second;
   }
-  std::size_t place(const std::vector<std::byte>& bytes) { return static_cast<std::size_t>(below(bytes.size())); }
+  std::size_t random_index(const std::vector<std::byte>& bytes) {
+    return static_cast<std::size_t>(below(bytes.size()));
+  }
   void do_one() REQUIRES(folder_->mutex) {
     if (folder_->files.empty()) return;
     std::vector<std::byte>& bytes = any().bytes;
     const int kind = below(10);
-    if (kind == 0 && !bytes.empty()) bytes[place(bytes)] ^= std::byte(1 << below(8));
-    if (kind == 1 && !bytes.empty()) bytes.resize(place(bytes));
+    if (kind == 0 && !bytes.empty()) bytes[random_index(bytes)] ^= std::byte(1 << below(8));
+    if (kind == 1 && !bytes.empty()) bytes.resize(random_index(bytes));
     if (kind == 2) bytes.resize(bytes.size() + 1 + static_cast<std::size_t>(below(200)));
     if (kind == 3) bytes = std::vector<std::byte>(any().bytes);  // another entry under this name
     if (kind == 4) std::swap(bytes, any().bytes);
@@ -60,7 +62,7 @@ class Damage {
       const std::size_t half = std::min(bytes.size(), other.size()) / 2;
       std::copy_n(other.begin(), half, bytes.begin());
     }
-    if (kind == 8 && !bytes.empty()) bytes.erase(bytes.begin() + static_cast<std::ptrdiff_t>(place(bytes)));
+    if (kind == 8 && !bytes.empty()) bytes.erase(bytes.begin() + static_cast<std::ptrdiff_t>(random_index(bytes)));
     if (kind == 9) {
       for (std::byte& byte : bytes) byte = std::byte(below(256));
     }

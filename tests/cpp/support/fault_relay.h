@@ -59,7 +59,7 @@ class FaultRelay {
     bool between_servers = false;
     bool cut = false;
     std::atomic<bool> corrupts_next{false};
-    std::atomic<bool> is_silent{false};  // an end is not told of the other one's
+    std::atomic<bool> is_silent{false};  // an end does not hear of the other one's
     std::atomic<Clock::time_point> stalled_until{Clock::time_point::min()};
     Clock::time_point cut_at = Clock::time_point::max();
     std::thread forth, back;

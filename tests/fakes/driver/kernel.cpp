@@ -1,4 +1,4 @@
-// Kernels' arguments, what is told of them, and running one, which reads and writes all that it was given.
+// Kernels' arguments, what queries say of them, and running one, which reads and writes all that it was given.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>

@@ -173,34 +173,34 @@ cl_int clEnqueueFillBuffer(cl_command_queue queue, cl_mem memory, const void* pa
 // On a device with memory of its own a mapping is a copy, which is gone when it is unmapped.
 void* clEnqueueMapBuffer(cl_command_queue queue, cl_mem memory, cl_bool blocking, cl_map_flags, std::size_t offset,
                          std::size_t size, cl_uint count, const cl_event* waits, cl_event* event, cl_int* error) {
-  std::byte* place = nullptr;
+  std::byte* pointer = nullptr;
   bool is_copy = false;
   {
     const DriverLock lock(driver_mutex());
     if (!is(queue, kQueue)) return failed<void>(CL_INVALID_COMMAND_QUEUE, error);
     if (!is(memory, kMemory)) return failed<void>(CL_INVALID_MEM_OBJECT, error);
     is_copy = !queue->context->device->is_cpu();
-    place = memory->data + offset;
+    pointer = memory->data + offset;
     if (is_copy) {
       auto copy = std::make_unique<std::byte[]>(size);
-      place = copy.get();
+      pointer = copy.get();
       memory->mapped.emplace_back(std::move(copy), std::pair(offset, size));
     }
   }
   const cl_int status = transfer(queue, memory, blocking, count, waits, event, [=](std::byte* data) {
-    if (is_copy) std::memcpy(place, data + offset, size);
+    if (is_copy) std::memcpy(pointer, data + offset, size);
   });
   if (error != nullptr) *error = status;
-  return status == CL_SUCCESS ? place : nullptr;
+  return status == CL_SUCCESS ? pointer : nullptr;
 }
 
-cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void* place, cl_uint count, const cl_event* waits,
-                               cl_event* event) {
-  return transfer(queue, memory, CL_FALSE, count, waits, event, [memory, place](std::byte* data) {
+cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void* pointer, cl_uint count,
+                               const cl_event* waits, cl_event* event) {
+  return transfer(queue, memory, CL_FALSE, count, waits, event, [memory, pointer](std::byte* data) {
     const auto at = std::find_if(memory->mapped.begin(), memory->mapped.end(),
-                                 [place](const auto& one) { return one.first.get() == place; });
+                                 [pointer](const auto& one) { return one.first.get() == pointer; });
     if (at == memory->mapped.end()) return;
-    std::memcpy(data + at->second.first, place, at->second.second);
+    std::memcpy(data + at->second.first, pointer, at->second.second);
     memory->mapped.erase(at);
   });
 }

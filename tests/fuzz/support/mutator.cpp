@@ -84,25 +84,25 @@ class Mutator {
     std::memcpy(record.payload.data() + field.offset, &value, field.size);
   }
   std::uint64_t changed(std::uint64_t value, std::size_t size) {
-    static constexpr std::uint64_t kTelling[] = {0,
-                                                 1,
-                                                 ~std::uint64_t{0},
-                                                 kInlineDataMax,
-                                                 kInlineDataMax + 1,
-                                                 kPushMax,
-                                                 kBulkChunkMax,
-                                                 12u << 20,
-                                                 64u << 20,
-                                                 0x7fffffff,
-                                                 0x80000000,
-                                                 0xffffffff,
-                                                 std::uint64_t{1} << 47,
-                                                 std::uint64_t{1} << 63,
-                                                 65535,
-                                                 1024};
+    static constexpr std::uint64_t kEdgeValues[] = {0,
+                                                    1,
+                                                    ~std::uint64_t{0},
+                                                    kInlineDataMax,
+                                                    kInlineDataMax + 1,
+                                                    kPushMax,
+                                                    kBulkChunkMax,
+                                                    12u << 20,
+                                                    64u << 20,
+                                                    0x7fffffff,
+                                                    0x80000000,
+                                                    0xffffffff,
+                                                    std::uint64_t{1} << 47,
+                                                    std::uint64_t{1} << 63,
+                                                    65535,
+                                                    1024};
     switch (below(8)) {
       case 0:
-        return kTelling[below(std::size(kTelling))];
+        return kEdgeValues[below(std::size(kEdgeValues))];
       case 1:
         return value + 1;
       case 2:

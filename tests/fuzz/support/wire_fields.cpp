@@ -137,7 +137,7 @@ std::vector<std::byte> blank() {
 
 const std::map<std::uint16_t, Kind>& kinds() {
   static const std::map<std::uint16_t, Kind> kinds = {
-#define REMOTECL_COMMAND(name, number, place) {number, {&fields_of<name>, &blank<name>}},
+#define REMOTECL_COMMAND(name, number, thread) {number, {&fields_of<name>, &blank<name>}},
 #define REMOTECL_REPORT(name, number) {number, {&fields_of<name>, &blank<name>}},
 #define REMOTECL_PEER_MESSAGE(name, number) {number, {&fields_of<name>, &blank<name>}},
 #include "runtime/protocol/commands.def"

@@ -20,7 +20,7 @@ std::vector<Event*> pointers(const std::vector<Ref<Event>>& events) {
 AutomaticQueue::AutomaticQueue(CommandQueue& whole, Placement& placement)
     : whole_(whole),
       placement_(placement),
-      context_places_(placement_.add_devices(whole.context().devices())),
+      context_ids_(placement_.add_devices(whole.context().devices())),
       members_(whole.device().members().size()),
       last_(members_.size()),
       losses_(LossState::count()),
@@ -46,21 +46,21 @@ Ref<Event> AutomaticQueue::add_marker(CommandQueue& queue) {
   return add_point(queue, false, CL_COMMAND_MARKER, {}, none);
 }
 
-std::size_t AutomaticQueue::place_of(const Device& device) const {
+std::size_t AutomaticQueue::index_of(const Device& device) const {
   return static_cast<std::size_t>(std::find(devices().begin(), devices().end(), &device) - devices().begin());
 }
 
-CommandQueue* AutomaticQueue::member(std::size_t place, std::optional<ServerPair>& missing) {
-  Member& at = members_[place];
+CommandQueue* AutomaticQueue::member(std::size_t index, std::optional<ServerPair>& missing) {
+  Member& at = members_[index];
   if (at.queue) return at.queue.get();
-  auto queue = make_ref<CommandQueue>(whole_, *devices()[place]);
+  auto queue = make_ref<CommandQueue>(whole_, *devices()[index]);
   if (!barrier_.empty()) add_point(*queue, true, CL_COMMAND_BARRIER, pointers(barrier_), missing);
   if (missing) return nullptr;
   at.queue = std::move(queue);
   return at.queue.get();
 }
 
-std::size_t AutomaticQueue::likely_place() {
+std::size_t AutomaticQueue::likely_member() {
   if (last_ < members_.size() && !devices()[last_]->lost()) return last_;
   const auto at =
       std::find_if(devices().begin(), devices().end(), [](const Device* device) { return !device->lost(); });
@@ -68,7 +68,7 @@ std::size_t AutomaticQueue::likely_place() {
 }
 
 std::size_t AutomaticQueue::home() {
-  return home_ < members_.size() && !devices()[home_]->lost() ? home_ : likely_place();
+  return home_ < members_.size() && !devices()[home_]->lost() ? home_ : likely_member();
 }
 
 void AutomaticQueue::flush() {
@@ -85,12 +85,12 @@ void AutomaticQueue::flush() {
 cl_int AutomaticQueue::finish() {
   flush();  // so that no member waits for another one that has not begun
   cl_int result = CL_SUCCESS;
-  for (std::size_t place = 0; place < devices().size(); ++place) {
+  for (std::size_t index = 0; index < devices().size(); ++index) {
     Ref<CommandQueue> queue;
     std::uint64_t last = 0;
     {
       const MutexLock lock(mutex());
-      Member& member = members_[place];
+      Member& member = members_[index];
       if (!member.queue || member.is_loss_reported) continue;
       last = member.queue->last_sequence();
       if (member.finished == last && member.queue->pending_reads().none()) continue;
@@ -99,9 +99,9 @@ cl_int AutomaticQueue::finish() {
     const cl_int code = queue->finish();
     if (code != CL_SUCCESS && result == CL_SUCCESS) result = code;
     const MutexLock lock(mutex());
-    Member& member = members_[place];
+    Member& member = members_[index];
     if (queue->ended_sequence() >= last) member.finished = last;
-    member.is_loss_reported = devices()[place]->lost();
+    member.is_loss_reported = devices()[index]->lost();
   }
   return result;
 }
@@ -149,11 +149,11 @@ std::vector<Ref<CommandQueue>> AutomaticQueue::members_for_parts(std::span<Devic
   std::vector<Ref<Event>> markers = whole_.in_order() ? mark_all() : std::vector<Ref<Event>>();
   std::vector<Ref<CommandQueue>> queues;
   for (const Device* device : devices) {
-    queues.emplace_back(member(place_of(*device), missing));
+    queues.emplace_back(member(index_of(*device), missing));
     if (missing) return {};
   }
   for (Ref<Event>& marker : markers) before.push_back(std::move(marker));
-  last_ = place_of(*devices.front());
+  last_ = index_of(*devices.front());
   is_last_after_all_ = false;  // the division may fail before its end
   return queues;
 }
@@ -163,10 +163,10 @@ void AutomaticQueue::look_for_losses() {
   if (std::exchange(losses_, losses) != losses) is_last_after_all_ = false;
 }
 
-std::vector<Ref<Event>> AutomaticQueue::before(std::size_t place) {
+std::vector<Ref<Event>> AutomaticQueue::before(std::size_t index) {
   look_for_losses();
   if (!is_last_after_all_) return mark_all();
-  if (last_ == place || last_ >= members_.size()) return {};
+  if (last_ == index || last_ >= members_.size()) return {};
   CommandQueue& last = *members_[last_].queue;
   if (last.ended_sequence() >= last.last_sequence() && last.pending_reads().none()) return {};
   Ref<Event> marker = add_marker(last);
@@ -175,7 +175,7 @@ std::vector<Ref<Event>> AutomaticQueue::before(std::size_t place) {
 
 Ref<Event> AutomaticQueue::add_points(bool is_barrier, cl_command_type type, WaitList wait,
                                       std::optional<ServerPair>& missing) {
-  const std::size_t first = likely_place();
+  const std::size_t first = likely_member();
   if (first == members_.size()) return nullptr;
   CommandQueue* const own = member(first, missing);
   if (own == nullptr) return nullptr;
@@ -183,9 +183,9 @@ Ref<Event> AutomaticQueue::add_points(bool is_barrier, cl_command_type type, Wai
   std::vector<Event*> waits = pointers(markers);
   waits.insert(waits.end(), wait.begin(), wait.end());
   // The others first: if a link is missing, all of this happens again, and theirs have no event that anybody knows.
-  for (std::size_t place = 0; is_barrier && place < members_.size(); ++place) {
-    if (place == first || !members_[place].queue) continue;
-    add_point(*members_[place].queue, true, CL_COMMAND_BARRIER, waits, missing);
+  for (std::size_t index = 0; is_barrier && index < members_.size(); ++index) {
+    if (index == first || !members_[index].queue) continue;
+    add_point(*members_[index].queue, true, CL_COMMAND_BARRIER, waits, missing);
     if (missing) return nullptr;
   }
   Ref<Event> point = add_point(*own, is_barrier, type, waits, missing);
@@ -222,19 +222,19 @@ AutomaticTurn::~AutomaticTurn() {
 }
 
 cl_int AutomaticTurn::choose_holder() {
-  std::size_t best = queue_.likely_place();
+  std::size_t best = queue_.likely_member();
   if (best == queue_.members_.size()) return CL_DEVICE_NOT_AVAILABLE;
   const Context& context = queue_.whole_.context();
-  const auto bytes_at = [&](std::size_t place) REQUIRES(kAutomaticQueueMutex) {
-    return queue_.inputs_.bytes_at(context.location(*queue_.devices()[place]));
+  const auto bytes_at = [&](std::size_t index) REQUIRES(kAutomaticQueueMutex) {
+    return queue_.inputs_.bytes_at(context.location(*queue_.devices()[index]));
   };
   std::uint64_t most = bytes_at(best);
-  for (std::size_t place = 0; place < queue_.members_.size(); ++place) {
-    if (queue_.devices()[place]->lost()) continue;
-    const std::uint64_t bytes = bytes_at(place);
+  for (std::size_t index = 0; index < queue_.members_.size(); ++index) {
+    if (queue_.devices()[index]->lost()) continue;
+    const std::uint64_t bytes = bytes_at(index);
     if (bytes <= most) continue;
     most = bytes;
-    best = place;
+    best = index;
   }
   return choose(most == 0 ? queue_.home() : best);
 }
@@ -242,9 +242,9 @@ cl_int AutomaticTurn::choose_holder() {
 cl_int AutomaticTurn::choose_for(Kernel& kernel, double size) {
   Program& program = kernel.program();
   if (Device* only = queue_.inputs_.only_device()) [[unlikely]] {
-    const std::size_t place = queue_.place_of(*only);
-    if (place >= queue_.members_.size()) return CL_INVALID_MEM_OBJECT;
-    return program.has_variables() && !program.keep_on(*only) ? CL_INVALID_OPERATION : choose(place);
+    const std::size_t index = queue_.index_of(*only);
+    if (index >= queue_.members_.size()) return CL_INVALID_MEM_OBJECT;
+    return program.has_variables() && !program.keep_on(*only) ? CL_INVALID_OPERATION : choose(index);
   }
   kernel_ = &kernel;
   placed_ = place(kernel, size);
@@ -254,37 +254,37 @@ cl_int AutomaticTurn::choose_for(Kernel& kernel, double size) {
       placed_ = place(kernel, size);
     }
   }
-  return placed_.device == nullptr ? CL_DEVICE_NOT_AVAILABLE : choose(queue_.place_of(*placed_.device));
+  return placed_.device == nullptr ? CL_DEVICE_NOT_AVAILABLE : choose(queue_.index_of(*placed_.device));
 }
 
 Placement::Placed AutomaticTurn::place(Kernel& kernel, double size) {
-  const std::size_t likely = queue_.likely_place();
-  Device* const told = likely < queue_.members_.size() ? queue_.devices()[likely] : nullptr;
+  const std::size_t likely = queue_.likely_member();
+  Device* const named = likely < queue_.members_.size() ? queue_.devices()[likely] : nullptr;
   return queue_.placement_.place(queue_.tasks_, {kernel, size, queue_.devices(), queue_.inputs_, given_,
-                                                 queue_.whole_.in_order(), told, kernel.program().keeper()});
+                                                 queue_.whole_.in_order(), named, kernel.program().keeper()});
 }
 
-cl_int AutomaticTurn::choose(std::size_t place) {
-  if (place >= queue_.members_.size()) return CL_DEVICE_NOT_AVAILABLE;
-  place_ = place;
+cl_int AutomaticTurn::choose(std::size_t index) {
+  if (index >= queue_.members_.size()) return CL_DEVICE_NOT_AVAILABLE;
+  index_ = index;
   return CL_SUCCESS;
 }
 
 cl_int AutomaticTurn::take_member(std::optional<ServerPair>& missing) {
-  member_ = Ref<CommandQueue>(queue_.member(place_, missing));
+  member_ = Ref<CommandQueue>(queue_.member(index_, missing));
   if (!member_) return CL_DEVICE_NOT_AVAILABLE;
   waits_.assign(given_.begin(), given_.end());
   if (!queue_.whole_.in_order()) return CL_SUCCESS;
-  before_ = queue_.before(place_);
+  before_ = queue_.before(index_);
   for (const Ref<Event>& event : before_) waits_.push_back(event.get());
   return CL_SUCCESS;
 }
 
 void AutomaticTurn::sent(std::uint64_t sequence, Event* event) {
-  queue_.last_ = place_;
+  queue_.last_ = index_;
   queue_.is_last_after_all_ = true;
   if (placed_.ticket == 0) return;
-  queue_.home_ = place_;
+  queue_.home_ = index_;
   queue_.placement_.sent(queue_.tasks_, placed_, *kernel_, *member_, sequence, event);
   placed_.ticket = 0;
 }

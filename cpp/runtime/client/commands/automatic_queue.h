@@ -58,17 +58,17 @@ class AutomaticQueue final : public MemberQueues {
                               std::optional<ServerPair>& missing);
   // A marker behind all earlier commands of the queue; likewise, but it needs no link.
   static Ref<Event> add_marker(CommandQueue& queue);
-  std::size_t place_of(const Device& device) const;
+  std::size_t index_of(const Device& device) const;
   // Null if its first command needs a link, as add_point().
-  CommandQueue* member(std::size_t place, std::optional<ServerPair>& missing) REQUIRES(kAutomaticQueueMutex);
+  CommandQueue* member(std::size_t index, std::optional<ServerPair>& missing) REQUIRES(kAutomaticQueueMutex);
   // The member of the last command; if that is lost, any member that is not.
-  std::size_t likely_place() REQUIRES(kAutomaticQueueMutex);
-  // The member of the last kernel; if that is lost, likely_place().
+  std::size_t likely_member() REQUIRES(kAutomaticQueueMutex);
+  // The member of the last kernel; if that is lost, likely_member().
   std::size_t home() REQUIRES(kAutomaticQueueMutex);
   // Adds a marker behind all earlier commands to each member's queue, and returns their events.
   std::vector<Ref<Event>> mark_all() REQUIRES(kAutomaticQueueMutex);
   // In an in-order queue: the events that a command on this member waits for, besides the member's own commands.
-  std::vector<Ref<Event>> before(std::size_t place) REQUIRES(kAutomaticQueueMutex);
+  std::vector<Ref<Event>> before(std::size_t index) REQUIRES(kAutomaticQueueMutex);
   // The same as all_of(), under the lock. None if a link is missing.
   std::vector<Ref<CommandQueue>> members_for_parts(std::span<Device* const> devices, std::vector<Ref<Event>>& before,
                                                    std::optional<ServerPair>& missing) REQUIRES(kAutomaticQueueMutex);
@@ -81,7 +81,7 @@ class AutomaticQueue final : public MemberQueues {
 
   CommandQueue& whole_;
   Placement& placement_;
-  const std::vector<schedule::DeviceId> context_places_;  // of the context's devices
+  const std::vector<schedule::DeviceId> context_ids_;  // of the context's devices
   Mutex mutex_;
   std::vector<Member> members_ GUARDED_BY(kAutomaticQueueMutex);  // by position among the device's members
   std::size_t last_ GUARDED_BY(kAutomaticQueueMutex);             // the member that has had the last command
@@ -123,7 +123,7 @@ class REMOTECL_TSA(scoped_lockable) AutomaticTurn {
   // Calls name(inputs) to learn what the command uses.
   template <class F>
   void gather(F&& name) REQUIRES(kAutomaticQueueMutex) {
-    queue_.inputs_.begin(queue_.context_places_);
+    queue_.inputs_.begin(queue_.context_ids_);
     const MutexLock lock(queue_.whole_.context().memory_mutex());
     name(queue_.inputs_);
   }
@@ -154,7 +154,7 @@ class REMOTECL_TSA(scoped_lockable) AutomaticTurn {
   void end() RELEASE();
 
  private:
-  cl_int choose(std::size_t place) REQUIRES(kAutomaticQueueMutex);
+  cl_int choose(std::size_t index) REQUIRES(kAutomaticQueueMutex);
   // Asks the placement.
   Placement::Placed place(Kernel& kernel, double size) REQUIRES(kAutomaticQueueMutex);
 
@@ -163,7 +163,7 @@ class REMOTECL_TSA(scoped_lockable) AutomaticTurn {
   const WaitList given_;
   std::vector<Event*> waits_;
   std::vector<Ref<Event>> before_;
-  std::size_t place_ = 0;
+  std::size_t index_ = 0;
   Ref<CommandQueue> member_;
   Kernel* kernel_ = nullptr;
   Placement::Placed placed_;

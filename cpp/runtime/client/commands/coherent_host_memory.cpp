@@ -214,14 +214,14 @@ void CoherentHostMemory::add_missing(MemoryObject& buffer, std::vector<Part>& pa
   std::erase_if(writes_, [&storage](const Write& write) REQUIRES(kMemoryMutex) {
     return write.has_ended() && storage.residency.valid(write.range, kHost);
   });
-  std::vector<ResidencyDirectory::Transfer> missing;
+  std::vector<ResidencyDirectory::HeldRange> missing;
   storage.residency.missing({0, size_}, kHost, missing);
   if (missing.empty()) return;
   RangeSet excluded = mapped_bytes();
   for (const Write& write : writes_) {
     if (!write.has_ended()) excluded.add(write.range);
   }
-  for (const ResidencyDirectory::Transfer& transfer : missing) {
+  for (const ResidencyDirectory::HeldRange& transfer : missing) {
     const std::optional<Location> from = holder(context, transfer);
     if (!from) continue;
     const Ref<CommandQueue> queue(&context.transfer_queue(context.device_at(*from)));
@@ -237,7 +237,7 @@ void CoherentHostMemory::add_missing(MemoryObject& buffer, std::vector<Part>& pa
 // Prefers the holder that wrote the bytes: other holders may have to wait for their copy as long as their
 // commands wait.
 std::optional<Location> CoherentHostMemory::holder(Context& context,
-                                                   const ResidencyDirectory::Transfer& missing) const {
+                                                   const ResidencyDirectory::HeldRange& missing) const {
   std::optional<Location> any, writer;
   missing.holders.for_each([&](Location at) {
     kMemoryMutex.assume_held();  // by this function

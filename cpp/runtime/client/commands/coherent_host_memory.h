@@ -37,7 +37,7 @@ class CoherentHostMemory {
   // The application has waited in this context: brings what ended commands have written to the memory of its
   // buffers. Waits for no other command. Any thread that may block and holds no lock.
   static void bring_back(Context& context);
-  // A command uses these bytes. `sequence` is its place in its queue; 0: no command uses them.
+  // A command uses these bytes. `sequence` is its position in its queue; 0: no command uses them.
   void before_use(MemoryObject& buffer, ByteRange range, const CommandQueue& queue, std::uint64_t sequence)
       REQUIRES(kMemoryMutex);
   // A command that writes these bytes has been sent. `event` may be null.
@@ -98,7 +98,7 @@ class CoherentHostMemory {
   RangeSet mapped_bytes() const REQUIRES(kMemoryMutex);
   void add_missing(MemoryObject& buffer, std::vector<Part>& parts) REQUIRES(kMemoryMutex);
   // Empty if no reachable server has the bytes.
-  std::optional<Location> holder(Context& context, const ResidencyDirectory::Transfer& missing) const
+  std::optional<Location> holder(Context& context, const ResidencyDirectory::HeldRange& missing) const
       REQUIRES(kMemoryMutex);
 
   static std::atomic<std::size_t> count_;

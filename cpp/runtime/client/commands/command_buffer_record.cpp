@@ -37,9 +37,9 @@ struct CommandBuffer::NamedUses {
 
 template <class Message>
 cl_int CommandBuffer::append(Message message, SyncPoints wait, cl_sync_point_khr* sync_point) {
-  const std::vector<EventId> places(wait.begin(), wait.end());
+  const std::vector<EventId> positions(wait.begin(), wait.end());
   message.event = records_.size() + 1;
-  message.wait_list = std::span<const EventId>(places);
+  message.wait_list = std::span<const EventId>(positions);
   const std::size_t size = wire::encoded_size(message);
   const std::size_t with_it = recording_.size() + size + kRecordSizeExtra * (records_.size() + 1);
   if (with_it > kRecordingSizeMax) return CL_OUT_OF_RESOURCES;

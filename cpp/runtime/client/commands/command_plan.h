@@ -44,7 +44,7 @@ void send_message(PendingCommand& command, Message&& message) REQUIRES(kMemoryMu
   command.send(message);
 }
 
-// Sends a marker that ends at the command's place: after what it waits for and, in order, after all earlier
+// Sends a marker that ends at the command's position: after what it waits for and, in order, after all earlier
 // commands.
 inline void send_place_marker(PendingCommand& command) REQUIRES(kMemoryMutex) {
   send_message(command, EnqueueMarker{0, 0, 0, command.queue().in_order() ? 1u : 0u, {}});

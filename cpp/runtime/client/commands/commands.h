@@ -61,7 +61,7 @@ cl_int enqueue_migrate(CommandQueue& queue, std::span<MemoryObject* const> buffe
                        WaitList wait, Event** event, cl_command_type type = CL_COMMAND_MIGRATE_MEM_OBJECTS);
 cl_int enqueue_migrate_to_host(CommandQueue& queue, std::span<MemoryObject* const> buffers, WaitList wait,
                                Event** event, cl_command_type type);
-// Work in this process: `work` runs on the callback thread at its place in the queue, and not at all if
+// Work in this process: `work` runs on the callback thread at its position in the queue, and not at all if
 // something that it waits for has failed.
 cl_int enqueue_host_work(CommandQueue& queue, cl_command_type type, WaitList wait, std::function<void()> work,
                          Event** event);

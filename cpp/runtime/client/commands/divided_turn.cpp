@@ -39,7 +39,7 @@ void DividedTurn::take_members(bool joins, std::optional<ServerPair>& missing) {
   if (missing) return;
   waits_.assign(given_.begin(), given_.end());
   for (const Ref<Event>& event : before_) waits_.push_back(event.get());
-  queue_.home_ = queue_.place_of(*devices.front());
+  queue_.home_ = queue_.index_of(*devices.front());
   missing = link_for_events(joins);
 }
 

@@ -52,7 +52,7 @@ class REMOTECL_TSA(scoped_lockable) DividedTurn {
   bool place(std::span<const Sized> parts, F&& name_whole, G&& name_part) REQUIRES(kAutomaticQueueMutex) {
     std::uint64_t bytes = 0;
     std::vector<std::size_t> ends;
-    queue_.inputs_.begin(queue_.context_places_);
+    queue_.inputs_.begin(queue_.context_ids_);
     {
       const MutexLock lock(queue_.whole_.context().memory_mutex());
       name_whole(queue_.inputs_);

@@ -87,7 +87,7 @@ class REMOTECL_TSA(scoped_lockable) PendingCommand {
   EventId event_id() const { return event_ ? event_->id() : 0; }
   // Call it after everything that the command reads and writes has been named.
   Array<EventId> wait_list() { return planner_.wait_list(); }
-  std::uint64_t sequence() const { return sequence_; }  // the command's place in the queue
+  std::uint64_t sequence() const { return sequence_; }  // the command's position in the queue
   // The command has been sent: records its writes and unlocks. Returns the event's reference. `is_awaited`:
   // the caller waits next, which submits the command, or submits it itself.
   Ref<Event> sent(bool is_awaited = false) RELEASE() {

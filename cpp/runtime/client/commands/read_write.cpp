@@ -13,7 +13,7 @@ OptionalDeadline limit_of(const Event* event) { return event == nullptr ? Option
 
 // The result of a blocking call whose command has ended.
 cl_int outcome(CommandQueue& queue, const TransferRef& transfer, const Event* event) {
-  const bool moved = transfer->state.load() == Transfer::State::kDone;
+  const bool moved = transfer->state.load() == ClientTransfer::State::kDone;
   if (moved && (event == nullptr || event->status() >= 0)) return CL_SUCCESS;
   if (queue.session().lost()) return CL_DEVICE_NOT_AVAILABLE;
   if (event != nullptr) return moved ? event->status() : transfer->failure;
@@ -133,8 +133,8 @@ cl_int await_read(CommandQueue& queue, const TransferRef& transfer, Event* event
 cl_int send_bytes(CommandQueue& queue, const TransferRef& transfer, Event* event) {
   Session& session = queue.session();
   if (transfer->sender_waits) {
-    session.wait([&] { return transfer->state.load() != Transfer::State::kPending; });
-    if (transfer->state.load() == Transfer::State::kPulled) transfer->channel->sender().send(transfer);
+    session.wait([&] { return transfer->state.load() != ClientTransfer::State::kPending; });
+    if (transfer->state.load() == ClientTransfer::State::kPulled) transfer->channel->sender().send(transfer);
     return outcome(queue, transfer, event);
   }
   if (transfer->is_pushed) transfer->channel->sender().post(transfer);

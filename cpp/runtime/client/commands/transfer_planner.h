@@ -20,7 +20,7 @@ class TransferPlanner {
  public:
   // For a command of `queue`.
   explicit TransferPlanner(CommandQueue& queue);
-  // The command's place in its queue. Call it before anything else.
+  // The command's position in its queue. Call it before anything else.
   void set_sequence(std::uint64_t sequence) { sequence_ = sequence; }
   // The command's trace record, or null.
   void set_record(TraceRecord* record) { record_ = record; }
@@ -59,7 +59,7 @@ class TransferPlanner {
   void abandon() REQUIRES(kMemoryMutex);
 
  private:
-  using Missing = ResidencyDirectory::Transfer;
+  using Missing = ResidencyDirectory::HeldRange;
   // The size of a relay's pieces: large enough to keep the links of both servers busy.
   static constexpr std::uint64_t kRelayPieceSize = 8u << 20;
   static constexpr std::uint64_t kRelayPiecesMax = 4;                 // in this process's memory at a time
@@ -96,9 +96,9 @@ class TransferPlanner {
   void transfer(MemoryObject& root, const Missing& missing, Location from) REQUIRES(kMemoryMutex);
   void relay(MemoryObject& root, const Missing& missing, Location from) REQUIRES(kMemoryMutex);
   static std::vector<ByteRange> relay_pieces(const MemoryObject& root, ByteRange range);
-  Ref<Event> relay_read(MemoryObject& root, ByteRange piece, Location from, const std::shared_ptr<std::byte[]>& place,
-                        Event* place_free) REQUIRES(kMemoryMutex);
-  Ref<Event> relay_write(MemoryObject& root, ByteRange piece, const std::shared_ptr<std::byte[]>& place, Event& fetched,
+  Ref<Event> relay_read(MemoryObject& root, ByteRange piece, Location from, const std::shared_ptr<std::byte[]>& slot,
+                        Event* slot_free) REQUIRES(kMemoryMutex);
+  Ref<Event> relay_write(MemoryObject& root, ByteRange piece, const std::shared_ptr<std::byte[]>& slot, Event& fetched,
                          const Ref<Event>& sent) REQUIRES(kMemoryMutex);
   void arriving(MemoryObject& root, const Missing& missing, InboundTransfer arrival, bool is_limited = false)
       REQUIRES(kMemoryMutex);

@@ -161,18 +161,17 @@ std::vector<ByteRange> TransferPlanner::relay_pieces(const MemoryObject& root, B
 // that reuses a piece's memory waits until that piece has been sent.
 void TransferPlanner::relay(MemoryObject& root, const Missing& missing, Location from) {
   const std::vector<ByteRange> pieces = relay_pieces(root, missing.range);
-  const std::uint64_t piece_size = pieces.front().size,
-                      places = std::min<std::uint64_t>(pieces.size(), kRelayPiecesMax);
-  const std::shared_ptr<std::byte[]> memory(new std::byte[places * piece_size]);
+  const std::uint64_t piece_size = pieces.front().size, slots = std::min<std::uint64_t>(pieces.size(), kRelayPiecesMax);
+  const std::shared_ptr<std::byte[]> memory(new std::byte[slots * piece_size]);
   session().group().fetched.through_client.add(missing.range.size);
 
   std::vector<Ref<Event>> sent, parts;
   for (std::uint64_t i = 0; i < pieces.size(); ++i) {
-    const std::shared_ptr<std::byte[]> place(memory, memory.get() + i % places * piece_size);
-    Event* const place_free = i < places ? nullptr : sent[i - places].get();
-    const Ref<Event> fetched = relay_read(root, pieces[i], from, place, place_free);
+    const std::shared_ptr<std::byte[]> slot(memory, memory.get() + i % slots * piece_size);
+    Event* const slot_free = i < slots ? nullptr : sent[i - slots].get();
+    const Ref<Event> fetched = relay_read(root, pieces[i], from, slot, slot_free);
     sent.push_back(make_ref<Event>(Ref<Context>(&context())));
-    parts.push_back(relay_write(root, pieces[i], place, *fetched, sent.back()));
+    parts.push_back(relay_write(root, pieces[i], slot, *fetched, sent.back()));
   }
   Ref<Event> arrival = parts.front();
   if (parts.size() > 1) {
@@ -193,28 +192,28 @@ void TransferPlanner::relay(MemoryObject& root, const Missing& missing, Location
             .from_other_server = true});
 }
 
-// `place_free` ends when the piece's memory is free; null if it is free already.
+// `slot_free` ends when the piece's memory is free; null if it is free already.
 Ref<Event> TransferPlanner::relay_read(MemoryObject& root, ByteRange piece, Location from,
-                                       const std::shared_ptr<std::byte[]>& place, Event* place_free) {
+                                       const std::shared_ptr<std::byte[]>& slot, Event* slot_free) {
   Session& holder = context().device_at(from).session();
   CommandQueue& reader = context().transfer_queue(context().device_at(from));
   auto record = record_of(root, piece.size, &reader.device(), reader, nullptr);
   std::vector<EventId> after = after_writers(root, piece, from, record.get());
-  if (place_free != nullptr) {
-    place_free->announce_to(holder, false);
-    after.push_back(place_free->id());
+  if (slot_free != nullptr) {
+    slot_free->announce_to(holder, false);
+    after.push_back(slot_free->id());
   }
   auto fetched = make_ref<Event>(reader, CL_COMMAND_READ_BUFFER, true);
   fetched->reported_unasked();
   fetched->add_hold();
   holder.add_interest();
   const TransferRef read = holder.begin_receive(
-      reader.device().index(), place.get(), piece.size,
+      reader.device().index(), slot.get(), piece.size,
       [fetched, &holder](cl_int status) {
         fetched->release_hold(status);
         holder.drop_interest();
       },
-      place);
+      slot);
   if (record) {
     record->event = fetched->id();
     read->trace.record = record->id;
@@ -227,7 +226,7 @@ Ref<Event> TransferPlanner::relay_read(MemoryObject& root, ByteRange piece, Loca
 }
 
 // `sent` ends when the piece's memory is free again.
-Ref<Event> TransferPlanner::relay_write(MemoryObject& root, ByteRange piece, const std::shared_ptr<std::byte[]>& place,
+Ref<Event> TransferPlanner::relay_write(MemoryObject& root, ByteRange piece, const std::shared_ptr<std::byte[]>& slot,
                                         Event& fetched, const Ref<Event>& sent) {
   auto record = record_of(root, piece.size, nullptr, queue_, &queue_.device());
   std::vector<EventId> after = after_users(root, piece, queue_, record.get());
@@ -240,12 +239,12 @@ Ref<Event> TransferPlanner::relay_write(MemoryObject& root, ByteRange piece, con
   part->reported_unasked();
   session().add_interest();
   const TransferRef write = session().begin_send(
-      queue_.device().index(), place.get(), piece.size,
+      queue_.device().index(), slot.get(), piece.size,
       [sent, &session = session()](cl_int status) {
         sent->complete(status);
         session.drop_interest();
       },
-      place);
+      slot);
   write->trace.record = Tracer::instance().commit(std::move(record));
   send_write(root, session(), queue_.id(), part->id(), piece, write->id, {}, std::span<const EventId>(after),
              write->trace.record);

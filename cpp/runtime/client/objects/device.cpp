@@ -48,7 +48,7 @@ cl_int Device::partition(std::span<const cl_device_partition_property> propertie
   // "CL_DEVICE_PARTITION_FAILED if the partition name is supported by the implementation but in_device could not be
   // further partitioned."
   if (is_automatic()) return CL_DEVICE_PARTITION_FAILED;
-  struct Answer {
+  struct SubDeviceReply {
     cl_int error;
     cl_uint count;
     std::vector<Ref<Device>> parts;
@@ -61,23 +61,23 @@ cl_int Device::partition(std::span<const cl_device_partition_property> propertie
                                    std::span<const std::uint32_t>(indices)});
   };
   const auto take = [this, indices](const SubDevices& report) {
-    Answer answer{report.error, report.count, {}};
+    SubDeviceReply reply{report.error, report.count, {}};
     report.devices.for_each([&](const DeviceDescription& description) {
       // Takes only the requested indices, in order. No others may be used or released.
-      if (answer.parts.size() < indices.size() && description.index == indices[answer.parts.size()]) {
-        answer.parts.push_back(make_ref<Device>(Ref<Device>(this), description));
+      if (reply.parts.size() < indices.size() && description.index == indices[reply.parts.size()]) {
+        reply.parts.push_back(make_ref<Device>(Ref<Device>(this), description));
       }
     });
-    return answer;
+    return reply;
   };
-  Answer answer = ask<SubDevices>(session_, send, take).value_or(Answer{CL_DEVICE_NOT_AVAILABLE, 0, {}});
-  for (std::size_t unused = answer.parts.size(); unused < indices.size(); ++unused) {
+  SubDeviceReply reply = ask<SubDevices>(session_, send, take).value_or(SubDeviceReply{CL_DEVICE_NOT_AVAILABLE, 0, {}});
+  for (std::size_t unused = reply.parts.size(); unused < indices.size(); ++unused) {
     session_.device_indices().give_back(indices[unused]);
   }
-  count = answer.count;
-  parts = std::move(answer.parts);
-  if (answer.error == CL_SUCCESS && room != 0 && parts.size() != count) return CL_OUT_OF_RESOURCES;
-  return answer.error;
+  count = reply.count;
+  parts = std::move(reply.parts);
+  if (reply.error == CL_SUCCESS && room != 0 && parts.size() != count) return CL_OUT_OF_RESOURCES;
+  return reply.error;
 }
 
 bool Device::lost() const {

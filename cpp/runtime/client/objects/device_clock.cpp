@@ -8,23 +8,23 @@ namespace {
 constexpr int kReadings = 16;
 
 cl_int read_clock(Session& session, std::uint32_t device, ClockEstimate::Reading& reading) {
-  struct Answer {
+  struct ClockReply {
     cl_int error;
     std::uint64_t clock_ns, received_ns;
   };
   std::uint64_t sent_ns = 0;
-  const auto answer = ask<Clock>(
+  const auto reply = ask<Clock>(
       session,
       [&](Token token) {
         sent_ns = host_time_ns();
         session.send(ReadClock{device, token});
       },
       [](const Clock& report) {
-        return Answer{report.error, report.time_ns, host_time_ns()};
+        return ClockReply{report.error, report.time_ns, host_time_ns()};
       });
-  if (!answer) return CL_DEVICE_NOT_AVAILABLE;
-  reading = {sent_ns, answer->clock_ns, answer->received_ns};
-  return answer->error;
+  if (!reply) return CL_DEVICE_NOT_AVAILABLE;
+  reading = {sent_ns, reply->clock_ns, reply->received_ns};
+  return reply->error;
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ std::uint64_t Device::clock_offset_ns() {
   return clock_offset_ns_;
 }
 
-// A reading that takes much longer than usual says little: its answer may have waited on either side of the clock.
+// A reading that takes much longer than usual says little: its reply may have waited on either side of the clock.
 cl_int Device::timers(std::uint64_t& device_ns, std::uint64_t& host_ns) {
   if (is_automatic()) {
     device_ns = host_ns = host_time_ns();  // times of all members are in the host's clock

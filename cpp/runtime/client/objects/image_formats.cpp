@@ -13,7 +13,7 @@
 namespace remotecl {
 namespace {
 
-struct Answer {
+struct FormatReply {
   cl_int error;
   std::vector<cl_image_format> formats;
 };
@@ -22,22 +22,22 @@ using Question = std::tuple<const Device*, cl_mem_flags, cl_mem_object_type>;
 
 CacheCounts g_counts;
 
-Mutex g_answers_mutex;
-std::map<Question, std::shared_ptr<const Answer>>& answers() REQUIRES(g_answers_mutex) {
-  static auto& map = *new std::map<Question, std::shared_ptr<const Answer>>;
+Mutex g_replies_mutex;
+std::map<Question, std::shared_ptr<const FormatReply>>& replies() REQUIRES(g_replies_mutex) {
+  static auto& map = *new std::map<Question, std::shared_ptr<const FormatReply>>;
   return map;
 }
 
-// The flags that affect the answer; images on the server have no others.
+// The flags that affect the reply; images on the server have no others.
 constexpr cl_mem_flags kAsked = CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY | CL_MEM_KERNEL_READ_AND_WRITE;
 
-Answer taken(const ImageFormats& report) {
-  Answer answer{report.error, {}};
+FormatReply taken(const ImageFormats& report) {
+  FormatReply reply{report.error, {}};
   for (std::size_t i = 0; i + 1 < report.formats.size(); i += 2) {
     const cl_image_format format{report.formats[i], report.formats[i + 1]};
-    if (pixel_size(format.image_channel_order, format.image_channel_data_type) != 0) answer.formats.push_back(format);
+    if (pixel_size(format.image_channel_order, format.image_channel_data_type) != 0) reply.formats.push_back(format);
   }
-  return answer;
+  return reply;
 }
 
 // Leaves those that `others` has, too.
@@ -73,14 +73,14 @@ cl_int image_formats(Device& device, cl_mem_flags flags, cl_mem_object_type type
   if (device.is_automatic()) return common_formats(device, flags, type, formats);
   flags &= kAsked;
   const Question question{&device, flags, type};
-  std::shared_ptr<const Answer> answer;
+  std::shared_ptr<const FormatReply> reply;
   {
-    const MutexLock lock(g_answers_mutex);
-    const auto at = answers().find(question);
-    if (at != answers().end()) answer = at->second;
+    const MutexLock lock(g_replies_mutex);
+    const auto at = replies().find(question);
+    if (at != replies().end()) reply = at->second;
   }
-  ++(answer ? g_counts.hits : g_counts.misses);
-  if (!answer) {
+  ++(reply ? g_counts.hits : g_counts.misses);
+  if (!reply) {
     Session& session = device.session();
     auto found = ask<ImageFormats>(
         session,
@@ -89,19 +89,19 @@ cl_int image_formats(Device& device, cl_mem_flags flags, cl_mem_object_type type
         },
         &taken);
     if (!found) return CL_DEVICE_NOT_AVAILABLE;
-    answer = std::make_shared<const Answer>(std::move(*found));
-    if (answer->error != CL_DEVICE_NOT_AVAILABLE) {
-      const MutexLock lock(g_answers_mutex);
-      answers().emplace(question, answer);
+    reply = std::make_shared<const FormatReply>(std::move(*found));
+    if (reply->error != CL_DEVICE_NOT_AVAILABLE) {
+      const MutexLock lock(g_replies_mutex);
+      replies().emplace(question, reply);
     }
   }
-  formats = answer->formats;
-  return answer->error;
+  formats = reply->formats;
+  return reply->error;
 }
 
 void forget_image_formats(const Device& device) {
-  const MutexLock lock(g_answers_mutex);
-  std::erase_if(answers(), [&device](const auto& answer) { return std::get<0>(answer.first) == &device; });
+  const MutexLock lock(g_replies_mutex);
+  std::erase_if(replies(), [&device](const auto& reply) { return std::get<0>(reply.first) == &device; });
 }
 
 const CacheCounts& image_format_cache() { return g_counts; }

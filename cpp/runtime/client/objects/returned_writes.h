@@ -19,7 +19,7 @@ class ReturnedWrites {
  public:
   // The state that a queue reads without a lock.
   struct OfQueue {
-    std::atomic<std::uint64_t> last{0};       // the last such write's place in the queue; 0: none
+    std::atomic<std::uint64_t> last{0};       // the last such write's position in the queue; 0: none
     std::atomic<bool> has_neighbours{false};  // the application has had other queues on the device
     std::atomic<bool> has_before{false};      // before() would return something
   };

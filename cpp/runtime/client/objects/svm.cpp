@@ -215,7 +215,7 @@ void free_svm(const Context& context, void* pointer) {
   table().size.store(table().by_address.size());
 }
 
-SvmPlace find_svm(const Context& context, const void* pointer) {
+SvmAddress find_svm(const Context& context, const void* pointer) {
   if (table().size.load(std::memory_order_relaxed) == 0) return {};
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   const MutexLock lock(table().mutex);

@@ -19,12 +19,12 @@ void free_svm(const Context& context, void* pointer);
 
 // Where a pointer points: an allocation, and an offset in it that is at most its size. Has no memory if it
 // points elsewhere.
-struct SvmPlace {
+struct SvmAddress {
   Ref<MemoryObject> memory;
   std::uint64_t offset = 0;
 
   bool holds(std::uint64_t size) const { return memory && offset <= memory->size() && size <= memory->size() - offset; }
 };
-SvmPlace find_svm(const Context& context, const void* pointer);
+SvmAddress find_svm(const Context& context, const void* pointer);
 
 }  // namespace remotecl

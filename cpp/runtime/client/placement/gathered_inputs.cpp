@@ -6,11 +6,11 @@
 
 namespace remotecl {
 
-void GatheredInputs::begin(std::span<const schedule::DeviceId> places) {
-  places_ = places;
+void GatheredInputs::begin(std::span<const schedule::DeviceId> device_ids) {
+  device_ids_ = device_ids;
   only_device_ = nullptr;
-  const auto last = std::max_element(places.begin(), places.end());
-  words_each_ = last == places.end() ? 1 : *last / 64 + 1;
+  const auto last = std::max_element(device_ids.begin(), device_ids.end());
+  words_each_ = last == device_ids.end() ? 1 : *last / 64 + 1;
   accesses_.clear();
   part_ = 0;
   memories_.clear();
@@ -30,7 +30,7 @@ void GatheredInputs::add(const MemoryObject& memory, ByteRange range, bool reads
   found_.clear();
   storage.residency.holders(range, found_);
   memories_.push_back({&storage, parts_.size(), parts_.size() + found_.size()});
-  for (const ResidencyDirectory::Transfer& part : found_) {
+  for (const ResidencyDirectory::HeldRange& part : found_) {
     parts_.push_back({part.range.size, part.holders, words_.size()});
     add_words(part.holders);
   }
@@ -40,8 +40,8 @@ void GatheredInputs::add_words(const LocationSet& holders) {
   const std::size_t begin = words_.size();
   words_.resize(begin + words_each_);
   holders.for_each([&](Location holder) {
-    if (holder == kHost || holder > places_.size()) return;
-    const schedule::DeviceId device = places_[holder - 1];
+    if (holder == kHost || holder > device_ids_.size()) return;
+    const schedule::DeviceId device = device_ids_[holder - 1];
     words_[begin + device / 64] |= std::uint64_t{1} << device % 64;
   });
 }

@@ -15,8 +15,8 @@ namespace remotecl {
 // keeps its allocations. One thread at a time.
 class GatheredInputs final : public schedule::Residency {
  public:
-  // `places`: what the scheduler calls the devices of the context, in their order.
-  void begin(std::span<const schedule::DeviceId> places);
+  // `device_ids`: what the scheduler calls the devices of the context, in their order.
+  void begin(std::span<const schedule::DeviceId> device_ids);
   // Begins another part of the command, with accesses of its own. Returns the number of accesses before it.
   std::size_t next_part() { return part_ = accesses_.size(); }
   void reads(const MemoryObject& memory, ByteRange range) REQUIRES(kMemoryMutex) { add(memory, range, true, false); }
@@ -48,7 +48,7 @@ class GatheredInputs final : public schedule::Residency {
   void add(const MemoryObject& memory, ByteRange range, bool reads, bool writes) REQUIRES(kMemoryMutex);
   void add_words(const LocationSet& holders);
 
-  std::span<const schedule::DeviceId> places_;
+  std::span<const schedule::DeviceId> device_ids_;
   std::size_t words_each_ = 1;
   Device* only_device_ = nullptr;
   std::vector<schedule::Access> accesses_;
@@ -57,7 +57,7 @@ class GatheredInputs final : public schedule::Residency {
   std::vector<Part> parts_;
   std::vector<std::uint64_t> words_;
   // Reused for their allocations.
-  std::vector<ResidencyDirectory::Transfer> found_;
+  std::vector<ResidencyDirectory::HeldRange> found_;
   mutable std::vector<std::size_t> sorted_;
 };
 

@@ -59,7 +59,7 @@ schedule::DeviceId KnownDevices::add(schedule::Scheduler& scheduler, Device& dev
   return id;
 }
 
-void KnownDevices::tell_links(schedule::Scheduler& scheduler) {
+void KnownDevices::report_links(schedule::Scheduler& scheduler) {
   const auto take = [](double measured, schedule::Link& link) {
     if (measured <= 0 || measured == link.bytes_per_s) return false;
     link.bytes_per_s = measured;
@@ -70,10 +70,10 @@ void KnownDevices::tell_links(schedule::Scheduler& scheduler) {
     const bool is_down = take(session->bytes_per_s(LinkMeter::Way::kDown), server.down);
     if (is_up || is_down) scheduler.network().set_access(server.id, server.up, server.down);
   }
-  for (auto& [session, server] : servers_) tell_peers(scheduler, *session, server);
+  for (auto& [session, server] : servers_) report_peers(scheduler, *session, server);
 }
 
-void KnownDevices::tell_peers(schedule::Scheduler& scheduler, const Session& session, Server& server) {
+void KnownDevices::report_peers(schedule::Scheduler& scheduler, const Session& session, Server& server) {
   session.peer_meters().for_each([&](PeerId sender, double bytes_per_s) {
     double& known = server.from[sender];
     if (std::exchange(known, bytes_per_s) == bytes_per_s) return;

@@ -20,19 +20,19 @@ class KnownDevices {
   schedule::DeviceId id(const Session& session, std::uint32_t index) const;
   Device& device(schedule::DeviceId id) const { return *devices_[id]; }
   std::size_t count() const { return devices_.size(); }
-  // Tells the scheduler how fast bytes pass to and from each server, and between servers, where transfers have measured
-  // it.
-  void tell_links(schedule::Scheduler& scheduler);
+  // Reports to the scheduler how fast bytes pass to and from each server, and between servers, where transfers have
+  // measured it.
+  void report_links(schedule::Scheduler& scheduler);
 
  private:
   struct Server {
     schedule::ServerId id = schedule::kClient;
     schedule::Link up{}, down{};
-    std::map<PeerId, double> from;  // bytes per second from other servers, as the scheduler has been told
+    std::map<PeerId, double> from;  // bytes per second from other servers, as reported to the scheduler
   };
 
-  // Tells it how fast bytes come to this server from others.
-  void tell_peers(schedule::Scheduler& scheduler, const Session& session, Server& server);
+  // Reports how fast bytes come to this server from others.
+  void report_peers(schedule::Scheduler& scheduler, const Session& session, Server& server);
 
   std::unordered_map<const Device*, schedule::DeviceId> ids_;
   std::unordered_map<const Session*, Server> servers_;

@@ -18,7 +18,7 @@ schedule::RunTimes run_times(std::uint64_t begin_ns, std::uint64_t end_ns) {
   return {static_cast<double>(begin_ns) * 1e-9, static_cast<double>(end_ns) * 1e-9};
 }
 
-// How often the scheduler is told of links, while kernels are placed.
+// How often links are reported to the scheduler while kernels are placed.
 constexpr schedule::Seconds kLinksPeriod = 50e-3;
 
 std::unique_ptr<schedule::Policy> policy_from(const std::string& name_or_path) {
@@ -139,11 +139,11 @@ void Placement::take_all(QueueTasks& tasks, std::vector<Ref<Event>>& released) {
 }
 
 void Placement::tell_ended(schedule::Time now) {
-  for (const QueueTasks::Ended& task : ended_) tell(task, now);
+  for (const QueueTasks::Ended& task : ended_) report_end(task, now);
   ended_.clear();
 }
 
-void Placement::tell(const QueueTasks::Ended& task, schedule::Time now) {
+void Placement::report_end(const QueueTasks::Ended& task, schedule::Time now) {
   if (task.has_failed) return scheduler_.failed(task.ticket);
   if (task.end_ns > task.begin_ns) {
     return scheduler_.finished(task.ticket, run_times(task.begin_ns, task.end_ns), now);
@@ -158,7 +158,7 @@ schedule::Task Placement::task_of(const QueueTasks& tasks, const Launch& launch,
   task.kernel = kernel;
   task.size = launch.size;
   task.after = tickets_before(tasks, launch);
-  if (launch.told != nullptr) task.told = devices_.id(*launch.told);
+  if (launch.named != nullptr) task.named = devices_.id(*launch.named);
   if (launch.only != nullptr) [[unlikely]]
     task.only = devices_.id(*launch.only);
   return task;
@@ -172,7 +172,7 @@ Placement::Placed Placement::place(QueueTasks& tasks, const Launch& launch) {
   const schedule::Time time = now();
   take_ended(tasks, released, time);
   if (time >= links_at_) {
-    devices_.tell_links(scheduler_);
+    devices_.report_links(scheduler_);
     links_at_ = time + kLinksPeriod;
   }
   inputs_.now = &launch.inputs;

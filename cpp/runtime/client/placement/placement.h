@@ -52,8 +52,8 @@ class Placement final : public LoadSink, public SampleSink {
     const GatheredInputs& inputs;
     std::span<Event* const> waits;
     bool in_order;
-    Device* told;  // what the static policy chooses
-    Device* only;  // not null: no other member will do
+    Device* named;  // what the static policy chooses
+    Device* only;   // not null: no other member will do
   };
   struct Placed {
     Device* device = nullptr;  // null: no member can run it
@@ -144,7 +144,7 @@ class Placement final : public LoadSink, public SampleSink {
   void take_all(QueueTasks& tasks, std::vector<Ref<Event>>& released) REQUIRES(mutex_);
   // Tells the scheduler of what is in ended_, and empties it.
   void tell_ended(schedule::Time now) REQUIRES(mutex_);
-  void tell(const QueueTasks::Ended& task, schedule::Time now) REQUIRES(mutex_);
+  void report_end(const QueueTasks::Ended& task, schedule::Time now) REQUIRES(mutex_);
   void explain_parts(Decision& decision, const schedule::DividedPlacement& division) REQUIRES(mutex_);
   static schedule::Time now();
 
@@ -159,7 +159,7 @@ class Placement final : public LoadSink, public SampleSink {
   std::array<Known, kKnown> known_ GUARDED_BY(mutex_);       // by event, the latest
   std::vector<schedule::Ticket> before_ GUARDED_BY(mutex_);  // reused for its allocation
   std::vector<QueueTasks::Ended> ended_ GUARDED_BY(mutex_);  // likewise
-  schedule::Time links_at_ GUARDED_BY(mutex_) = 0;           // when the scheduler is to be told of links again
+  schedule::Time links_at_ GUARDED_BY(mutex_) = 0;           // when to report links to the scheduler again
 };
 
 }  // namespace remotecl

@@ -29,7 +29,7 @@ struct Content {
   REMOTECL_FIELDS(kernels, native)
 };
 
-bool tells_something(const KernelInfo& kernel) {
+bool has_information(const KernelInfo& kernel) {
   return std::any_of(kernel.arguments.begin(), kernel.arguments.end(),
                      [](const ArgumentInfo& argument) { return argument.address != 0; });
 }
@@ -45,7 +45,7 @@ bool may_be(const ArgumentInfo& found, ArgumentKind kind) {
 std::vector<std::byte> pack_binary(Bytes native, const std::map<std::string, KernelInfo>& kernels) {
   std::vector<const KernelInfo*> known;
   for (const auto& [name, kernel] : kernels) {
-    if (tells_something(kernel)) known.push_back(&kernel);
+    if (has_information(kernel)) known.push_back(&kernel);
   }
   if (known.empty() || native.empty()) return {native.begin(), native.end()};
   std::vector<std::vector<ArgumentFacts>> arguments(known.size());

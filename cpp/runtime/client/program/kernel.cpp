@@ -151,16 +151,16 @@ cl_int Kernel::set_argument(cl_uint index, std::size_t size, const void* value) 
 cl_int Kernel::set_svm_argument(cl_uint index, const void* pointer) {
   if (index >= info_.arguments.size()) return CL_INVALID_ARG_INDEX;
   if (info_.arguments[index].kind != ArgumentKind::kMemory) return CL_INVALID_ARG_VALUE;
-  SvmPlace place;
+  SvmAddress address;
   if (pointer != nullptr) {
-    place = find_svm(context(), pointer);
-    if (!place.memory) return CL_INVALID_ARG_VALUE;
+    address = find_svm(context(), pointer);
+    if (!address.memory) return CL_INVALID_ARG_VALUE;
   }
   const MutexLock lock(mutex_);
   Argument& argument = arguments_[index];
   argument.kind = pointer == nullptr ? ArgumentKind::kMemory : ArgumentKind::kSvm;
   argument.number = reinterpret_cast<std::uintptr_t>(pointer);
-  argument.memory = place.memory;
+  argument.memory = address.memory;
   argument.set = true;
   argument.version = ++last_version_;
   return CL_SUCCESS;

@@ -129,21 +129,21 @@ cl_int Program::binary(Device& device, std::vector<std::byte>& binary) {
     binary = *build.binary;
     return CL_SUCCESS;
   }
-  struct Answer {
+  struct BinaryReply {
     cl_int error = CL_DEVICE_NOT_AVAILABLE;
     std::vector<std::byte> binary;
   };
-  const auto answer = ask<ProgramBinary>(
+  const auto reply = ask<ProgramBinary>(
       device.session(),
       [&](Token token) {
         device.session().send(GetProgramBinary{id_, device.index(), token});
       },
       [](const ProgramBinary& report) {
-        return Answer{report.error, {report.binary.begin(), report.binary.end()}};
+        return BinaryReply{report.error, {report.binary.begin(), report.binary.end()}};
       });
-  if (!answer) return CL_DEVICE_NOT_AVAILABLE;
-  if (answer->error != CL_SUCCESS) return answer->error;
-  binary = pack_binary(answer->binary, build.kernels);
+  if (!reply) return CL_DEVICE_NOT_AVAILABLE;
+  if (reply->error != CL_SUCCESS) return reply->error;
+  binary = pack_binary(reply->binary, build.kernels);
   const MutexLock lock(mutex_);
   DeviceBuildInfo& now = builds_[&device];
   if (now.status != CL_BUILD_SUCCESS) return CL_SUCCESS;  // it is being rebuilt

@@ -72,17 +72,17 @@ void BulkReceiver::note_failure(TransferId id) {
 bool BulkReceiver::begin_chunk(const BulkHeader& header) {
   transfer_ = find_transfer(header.transfer);
   if (!transfer_) return false;
-  bool has_place = true;
+  bool has_memory = true;
   {
     const MutexLock lock(transfer_->mutex);
     if (transfer_->received.has_no_more || header.size == 0) return false;
     if (header.size > transfer_->size - transfer_->received.announced) return false;
     transfer_->received.announced += header.size;
     chunk_left_ = header.size;
-    if (!transfer_->is_over) has_place = place_chunk(header.size);
+    if (!transfer_->is_over) has_memory = prepare_memory(header.size);
     if (transfer_->received.announced == transfer_->size) forget_failed(header.transfer);
   }
-  if (!has_place) {
+  if (!has_memory) {
     session_.end_transfer(transfer_, CL_OUT_OF_HOST_MEMORY);  // so its bytes are discarded
     session_.wake();
   }
@@ -90,7 +90,7 @@ bool BulkReceiver::begin_chunk(const BulkHeader& header) {
 }
 
 // Returns false if there is no memory for packed rows.
-bool BulkReceiver::place_chunk(std::uint64_t size) {
+bool BulkReceiver::prepare_memory(std::uint64_t size) {
   if (transfer_->rows && !unpacker_.begin(size)) return false;
   if (transfer_->received.announced == size && !transfer_->rows && !transfer_->may_be_short) announce_whole();
   if (transfer_->received.registration != nullptr) return true;

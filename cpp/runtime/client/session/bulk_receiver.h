@@ -43,7 +43,7 @@ class BulkReceiver {
   void forget_failed(TransferId id) EXCLUDES(failed_mutex_);
   void note_failure(TransferId id);
   bool begin_chunk(const BulkHeader& header);
-  bool place_chunk(std::uint64_t size) REQUIRES(transfer_->mutex);
+  bool prepare_memory(std::uint64_t size) REQUIRES(transfer_->mutex);
   void announce_whole() REQUIRES(transfer_->mutex);
   void release_memory();
   std::ptrdiff_t read_piece(bool& is_complete);

@@ -16,8 +16,8 @@ namespace {
 // A transport that has ended keeps what it has borrowed until release().
 constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 
-// Tells the trace at the last chunk, so before the server reports the command's end.
-void note_spared(Transfer& transfer, std::uint64_t bytes) {
+// Reports to the trace at the last chunk, so before the server reports the command's end.
+void note_spared(ClientTransfer& transfer, std::uint64_t bytes) {
   transfer.trace.spared += bytes;
   TraceSink* const trace = TraceSink::current();
   if (transfer.moved < transfer.size || transfer.trace.spared == 0 || trace == nullptr) return;
@@ -60,7 +60,7 @@ bool BulkSender::send(const TransferRef& transfer, Others others) {
 
 // Sends contiguous bytes in chunks, or as one chunk if they are pushed.
 bool BulkSender::send_piece(Sending& sending, Bytes bytes) {
-  const Transfer& transfer = *sending.transfer;
+  const ClientTransfer& transfer = *sending.transfer;
   for (;;) {
     const std::size_t size_max = chunk_size();
     const std::size_t size = transfer.is_pushed ? bytes.size() : std::min(bytes.size(), size_max);
@@ -81,7 +81,7 @@ bool BulkSender::send_piece(Sending& sending, Bytes bytes) {
 // `size`: how much of the transfer the bytes stand for, which may be more than they are. Once all is sent, or the
 // transport has ended, notes what the transport has borrowed.
 bool BulkSender::send_chunk(Sending& sending, Bytes bytes, std::int32_t status, std::uint64_t size) {
-  Transfer& transfer = *sending.transfer;
+  ClientTransfer& transfer = *sending.transfer;
   const auto use = sending.borrows && !bytes.empty() ? BulkTransport::Use::kBorrowed : BulkTransport::Use::kCopied;
   SourceOwner* const owner = sending.packer != nullptr ? nullptr : &transfer;
   const BulkHeader header{transfer.id, static_cast<std::uint32_t>(bytes.size()), status};
@@ -159,7 +159,7 @@ bool BulkSender::send_offered(const TransferRef& transfer, Others others) {
     } else if (!transfer->sender_waits) {
       return true;
     } else {
-      ok = session_.await_answer(*transfer) && !transfer->ended();
+      ok = session_.await_reply(*transfer) && !transfer->ended();
     }
   }
   if (ok) offered.finish();
@@ -179,7 +179,7 @@ bool BulkSender::offer(const TransferRef& transfer, const UploadOffer::Step& chu
 }
 
 bool BulkSender::send_part(Sending& sending, const UploadOffer::Step& part) {
-  Transfer& transfer = *sending.transfer;
+  ClientTransfer& transfer = *sending.transfer;
   const bool is_there = part.action == UploadOffer::Action::kSkip;
   bool ok = false;
   if (is_there) {
@@ -202,7 +202,7 @@ std::unique_ptr<MemoryRegistration> BulkSender::register_memory(MutableBytes mem
 
 // Waits until the transport has given back the memory of the next piece. Nothing is read from the
 // application's memory once the transfer is over, because it may be gone.
-Bytes BulkSender::next_piece(Transfer& transfer, RowPacker* packer) {
+Bytes BulkSender::next_piece(ClientTransfer& transfer, RowPacker* packer) {
   if (packer == nullptr) {
     const std::uint64_t left = transfer.size - transfer.moved;
     return {transfer.memory + transfer.moved, std::min<std::uint64_t>(left, kBulkChunkMax)};

@@ -103,7 +103,7 @@ class BulkSender {
   TransferRef take_passing(const PassingRule& rule, std::uint64_t left) EXCLUDES(thread_.mutex);
   bool finish(const TransferRef& transfer, bool is_sent, bool is_borrowed) EXCLUDES(write_mutex_, borrowed_mutex_);
   std::unique_ptr<MemoryRegistration> register_memory(MutableBytes memory) EXCLUDES(write_mutex_);
-  Bytes next_piece(Transfer& transfer, RowPacker* packer) EXCLUDES(write_mutex_);
+  Bytes next_piece(ClientTransfer& transfer, RowPacker* packer) EXCLUDES(write_mutex_);
   void reclaim(std::uint64_t position) EXCLUDES(write_mutex_);
   void keep_borrowed(bool is_kept) EXCLUDES(borrowed_mutex_);
   void fail(const TransferRef& transfer) EXCLUDES(write_mutex_);

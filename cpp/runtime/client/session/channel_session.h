@@ -14,11 +14,11 @@ class ChannelSession {
   virtual TransferRef find_receive(TransferId id) = 0;
   virtual void end_transfer(const TransferRef& transfer, cl_int status) = 0;
   // Blocks until the transfer has ended. Returns false if the session is lost before.
-  virtual bool await(const Transfer& transfer) = 0;
+  virtual bool await(const ClientTransfer& transfer) = 0;
   // Blocks until the server has answered the transfer's offers, or the transfer has ended. Returns false if the
   // session is lost before.
-  virtual bool await_answer(const Transfer& transfer) = 0;
-  virtual void offer(const Transfer& transfer, const OfferChunks& message) = 0;
+  virtual bool await_reply(const ClientTransfer& transfer) = 0;
+  virtual void offer(const ClientTransfer& transfer, const OfferChunks& message) = 0;
   // The server had these bytes of a transfer already.
   virtual void found(std::uint64_t size) = 0;
   // Makes waiting threads check their conditions again.

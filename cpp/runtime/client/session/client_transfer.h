@@ -23,7 +23,7 @@ class Session;
 
 // Bytes that cross a session's connection for one command, between the server and memory of this process.
 // Shared by the session's table and the threads that wait for it.
-struct Transfer : SourceOwner {
+struct ClientTransfer : SourceOwner {
   enum class State { kPending, kPulled, kDone, kFailed };
 
   // Of a traced one.
@@ -52,7 +52,7 @@ struct Transfer : SourceOwner {
   bool sender_waits = false;               // a thread waits for the pull and sends the bytes itself
   std::unique_ptr<UploadOffer> offer;      // of a write: the server may have its bytes; null: they are sent
   bool is_expected = false;                // its channel expects it
-  bool is_metered = false;                 // a LinkMeter has been told that its bytes move
+  bool is_metered = false;                 // a LinkMeter knows that its bytes move
   bool is_pushed = false;                  // sent without waiting for a pull, whatever happens
   Mutex mutex;                             // held while bytes are put into `memory`, or packed from there
   bool is_over GUARDED_BY(mutex) = false;  // `memory` may be gone
@@ -81,6 +81,6 @@ struct Transfer : SourceOwner {
     return now == State::kDone || now == State::kFailed;
   }
 };
-using TransferRef = std::shared_ptr<Transfer>;
+using TransferRef = std::shared_ptr<ClientTransfer>;
 
 }  // namespace remotecl

@@ -11,9 +11,9 @@ namespace remotecl {
 namespace {
 
 constexpr std::chrono::milliseconds kMonitorTimeout{2000};
-constexpr std::chrono::milliseconds kAnswerTimeout{3000};
+constexpr std::chrono::milliseconds kReplyTimeout{3000};
 constexpr std::chrono::milliseconds kKickTimeout{20'000};  // the server waits for the session's end
-constexpr std::uint32_t kAnswerSizeMax = 16u << 20;
+constexpr std::uint32_t kReplySizeMax = 16u << 20;
 
 }  // namespace
 
@@ -21,7 +21,7 @@ Monitor::Monitor(const ServerName& server) : address_(server.address) {
   const Dialer dialer(server);
   connection_ = dialer.connect(kMonitorTimeout);
   welcome_ = handshake_with_server(*connection_, address_, dialer.token(), Role::kMonitor);
-  connection_->set_read_timeout(kAnswerTimeout);
+  connection_->set_read_timeout(kReplyTimeout);
 }
 
 void Monitor::receive(MutableBytes to) {
@@ -30,11 +30,11 @@ void Monitor::receive(MutableBytes to) {
   }
 }
 
-std::vector<std::byte> Monitor::receive_answer(std::uint16_t code) {
+std::vector<std::byte> Monitor::receive_reply(std::uint16_t code) {
   std::array<std::byte, kMessageHeaderSize> bytes;
   receive(bytes);
   const auto header = decode_frame<MessageHeader>(bytes);
-  if (header.size > kAnswerSizeMax) throw ConnectionError(address_.text() + " sent an answer of impossible size");
+  if (header.size > kReplySizeMax) throw ConnectionError(address_.text() + " sent an answer of impossible size");
   std::vector<std::byte> payload(header.size);
   receive(payload);
   SessionError error{};
@@ -45,18 +45,18 @@ std::vector<std::byte> Monitor::receive_answer(std::uint16_t code) {
   return payload;
 }
 
-StatusAnswer Monitor::ask() {
+StatusReply Monitor::ask() {
   const auto begin = std::chrono::steady_clock::now();
   ByteBuffer question;
   append_message(question, GetStatus{++last_token_});
   connection_->write(question.bytes());  // a broken connection is noticed by the read
-  StatusAnswer answer;
-  answer.payload = receive_answer(Code::kStatus);
-  if (!Decoder(answer.payload).read(static_cast<StatusWithRdma&>(answer)) || answer.status.token != last_token_) {
+  StatusReply reply;
+  reply.payload = receive_reply(Code::kStatus);
+  if (!Decoder(reply.payload).read(static_cast<StatusWithRdma&>(reply)) || reply.status.token != last_token_) {
     throw ConnectionError(address_.text() + " sent a malformed status");
   }
-  answer.round_trip_us = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
-  return answer;
+  reply.round_trip_us = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
+  return reply;
 }
 
 Monitor::Kicked Monitor::kick(std::uint64_t session) {
@@ -64,13 +64,13 @@ Monitor::Kicked Monitor::kick(std::uint64_t session) {
   append_message(question, KickSession{++last_token_, session});
   connection_->write(question.bytes());
   connection_->set_read_timeout(kKickTimeout);
-  const std::vector<std::byte> payload = receive_answer(Code::kSessionKicked);
-  connection_->set_read_timeout(kAnswerTimeout);
-  SessionKicked answer{};
-  if (!Decoder(payload).read(answer) || answer.token != last_token_ || answer.result > KickResult::kRefused) {
+  const std::vector<std::byte> payload = receive_reply(Code::kSessionKicked);
+  connection_->set_read_timeout(kReplyTimeout);
+  SessionKicked reply{};
+  if (!Decoder(payload).read(reply) || reply.token != last_token_ || reply.result > KickResult::kRefused) {
     throw ConnectionError(address_.text() + " sent a malformed answer");
   }
-  return {answer.result, printable(answer.text)};
+  return {reply.result, printable(reply.text)};
 }
 
 }  // namespace remotecl

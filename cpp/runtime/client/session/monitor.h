@@ -15,7 +15,7 @@
 namespace remotecl {
 
 // A status and the bytes that it refers to.
-struct StatusAnswer : StatusWithRdma {
+struct StatusReply : StatusWithRdma {
   std::vector<std::byte> payload;
   double round_trip_us = 0;  // of request and reply
 };
@@ -29,7 +29,7 @@ class Monitor {
   const Welcome& welcome() const { return welcome_; }
   // Throws ConnectionError if the server is lost or does not reply for some seconds. Then the Monitor is
   // unusable.
-  StatusAnswer ask();
+  StatusReply ask();
   // The result of ending a session. kick() throws like ask().
   struct Kicked {
     KickResult result;
@@ -40,7 +40,7 @@ class Monitor {
  private:
   void receive(MutableBytes to);
   // Receives the next message, which must have this code, and returns its payload.
-  std::vector<std::byte> receive_answer(std::uint16_t code);
+  std::vector<std::byte> receive_reply(std::uint16_t code);
 
   const Address address_;
   std::unique_ptr<Connection> connection_;

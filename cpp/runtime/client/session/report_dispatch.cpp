@@ -47,7 +47,7 @@ constexpr Handler handler_of() {
 
 constexpr std::array<Handler, kReportCodesMax> make_table() {
   std::array<Handler, kReportCodesMax> table{};
-#define REMOTECL_COMMAND(name, number, place)
+#define REMOTECL_COMMAND(name, number, thread)
 #define REMOTECL_REPORT(name, number) table[number - kFirstReport] = handler_of<name>();
 #define REMOTECL_PEER_MESSAGE(name, number)
 #include "runtime/protocol/commands.def"

@@ -39,7 +39,7 @@ void handle(const ReportContext& context, const TransferSize& report) {
 void handle(const ReportContext& context, const PullTransfer& report) { context.transfers.pull(report.transfer); }
 
 void handle(const ReportContext& context, const ChunksFound& report) {
-  if (context.transfers.answer(report)) return;
+  if (context.transfers.take_reply(report)) return;
   context.session.lose("the server has answered an offer that was not made");
 }
 

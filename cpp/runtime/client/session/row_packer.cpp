@@ -12,19 +12,19 @@ std::unique_ptr<RowPacker> RowPacker::make(const Rows& rows, const std::byte* me
   return std::unique_ptr<RowPacker>(new RowPacker(rows, memory, std::move(pieces), size));
 }
 
-MutableBytes RowPacker::place(std::uint64_t offset) const {
+MutableBytes RowPacker::piece_at(std::uint64_t offset) const {
   const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(rows_.size() - offset, kPieceSize));
   return pieces().subspan(next_ * kPieceSize, size);
 }
 
 Bytes RowPacker::next_blank(std::uint64_t offset) {
-  const MutableBytes piece = place(offset);
+  const MutableBytes piece = piece_at(offset);
   std::fill(piece.begin(), piece.end(), std::byte{});
   return piece;
 }
 
 Bytes RowPacker::next(std::uint64_t offset) {
-  const MutableBytes piece = place(offset);
+  const MutableBytes piece = piece_at(offset);
   rows_.pack(memory_, offset, piece);
   return piece;
 }

@@ -27,7 +27,7 @@ class RowPacker {
   void note_borrowed(std::uint64_t until);
 
  private:
-  MutableBytes place(std::uint64_t offset) const;
+  MutableBytes piece_at(std::uint64_t offset) const;
 
   static constexpr std::size_t kPieces = kStagingSlots;
   static constexpr std::size_t kPieceSize = kStagingSlot;

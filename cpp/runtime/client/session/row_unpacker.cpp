@@ -14,7 +14,7 @@ bool RowUnpacker::begin(std::uint64_t size) {
 }
 
 // The transport may already have written the bytes after these, so the piece is used up to its end.
-void RowUnpacker::unpack(const Transfer& transfer, std::size_t count) {
+void RowUnpacker::unpack(const ClientTransfer& transfer, std::size_t count) {
   transfer.rows->unpack(Bytes(piece()).subspan(at_, count), transfer.memory, transfer.moved);
   at_ += count;
   if (at_ == size_) at_ = 0;

@@ -22,7 +22,7 @@ class RowUnpacker {
     return piece().subspan(at_, static_cast<std::size_t>(std::min<std::uint64_t>(left, size_ - at_)));
   }
   // So many have arrived there, and continue what the transfer has moved.
-  void unpack(const Transfer& transfer, std::size_t count);
+  void unpack(const ClientTransfer& transfer, std::size_t count);
   void release() {
     piece_.reset();
     size_ = 0;

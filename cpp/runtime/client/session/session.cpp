@@ -67,22 +67,22 @@ void Session::stop_sending_from(const std::byte* memory, std::uint64_t size) {
   for (const TransferRef& transfer : transfers) transfer->channel->sender().await_chunk();
 }
 
-bool Session::await(const Transfer& transfer) {
+bool Session::await(const ClientTransfer& transfer) {
   return wait([&transfer] { return transfer.ended(); });
 }
 
-bool Session::await_answer(const Transfer& transfer) {
+bool Session::await_reply(const ClientTransfer& transfer) {
   return wait([&transfer] { return transfer.offer->is_answered() || transfer.ended(); });
 }
 
-void Session::offer(const Transfer& transfer, const OfferChunks& message) {
+void Session::offer(const ClientTransfer& transfer, const OfferChunks& message) {
   lend(transfer, message);
   send(message);
   submit_now();
 }
 
 // Lets this server ask others for the chunks that it lacks, if they may answer.
-void Session::lend(const Transfer& transfer, const OfferChunks& message) {
+void Session::lend(const ClientTransfer& transfer, const OfferChunks& message) {
   const std::vector<Session*>& possible = transfer.offer->lenders();
   if (possible.empty() || !transfers_.uploads().should_borrow()) return;
   const std::uint64_t loan = next_id();

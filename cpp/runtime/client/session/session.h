@@ -157,7 +157,7 @@ class Session final : private InboxReader::Owner, private ChannelSession {
   void register_queue(ObjectId id, const RefCounted& owner, QueueSink& queue) { queues_.add(id, owner, queue); }
   void unregister_queue(ObjectId id) { queues_.remove(id); }
 
-  // Tells `sink` of the load that others put on the server's devices, until it is replaced; null ends that. When
+  // Reports to `sink` the load that others put on the server's devices, until it is replaced; null ends that. When
   // this returns, the former sink is not called any more; a sink must not call it.
   void watch_loads(LoadSink* sink);
 
@@ -181,10 +181,10 @@ class Session final : private InboxReader::Owner, private ChannelSession {
   // ChannelSession
   TransferRef find_receive(TransferId id) override { return transfers_.find_moving(id, false); }
   void end_transfer(const TransferRef& transfer, cl_int status) override { transfers_.end(transfer, status); }
-  bool await(const Transfer& transfer) override;
-  bool await_answer(const Transfer& transfer) override;
-  void offer(const Transfer& transfer, const OfferChunks& message) override;
-  void lend(const Transfer& transfer, const OfferChunks& message);
+  bool await(const ClientTransfer& transfer) override;
+  bool await_reply(const ClientTransfer& transfer) override;
+  void offer(const ClientTransfer& transfer, const OfferChunks& message) override;
+  void lend(const ClientTransfer& transfer, const OfferChunks& message);
   void found(std::uint64_t size) override { group_.fetched.found.add(size); }
   void acknowledge(const ClientReceived& message) override;
   void stop_polling() override { reader_.stop_polling(); }

@@ -11,16 +11,18 @@
 namespace remotecl {
 namespace {
 
-std::uint64_t span(const Transfer& transfer) { return transfer.rows ? transfer.rows->span() : transfer.size.load(); }
+std::uint64_t span(const ClientTransfer& transfer) {
+  return transfer.rows ? transfer.rows->span() : transfer.size.load();
+}
 
 // If the transfer would read from `left`, makes it read from a copy. Returns false if it still reads there, because its
 // bytes are being sent already or there is no memory for the copy.
-bool detach(Transfer& transfer, Bytes left) {
+bool detach(ClientTransfer& transfer, Bytes left) {
   const MutexLock lock(transfer.mutex);
   const std::uint64_t size = span(transfer);
   if (transfer.memory >= left.data() + left.size() || left.data() >= transfer.memory + size) return true;
   if (transfer.is_over) return true;
-  if (transfer.state.load() != Transfer::State::kPending) return false;
+  if (transfer.state.load() != ClientTransfer::State::kPending) return false;
   // Bytes that are still on their way to this process cannot be copied yet.
   if (InboundHostRanges::instance().when_there(transfer.memory, size, [] {})) return true;
   std::shared_ptr<std::byte[]> copy;
@@ -36,14 +38,16 @@ bool detach(Transfer& transfer, Bytes left) {
   return true;
 }
 
-LinkMeter::Way way_of(const Transfer& transfer) { return transfer.sends ? LinkMeter::Way::kUp : LinkMeter::Way::kDown; }
+LinkMeter::Way way_of(const ClientTransfer& transfer) {
+  return transfer.sends ? LinkMeter::Way::kUp : LinkMeter::Way::kDown;
+}
 
 }  // namespace
 
 TransferRef TransferTable::begin_receive(std::uint32_t device, std::byte* to, std::uint64_t size,
                                          std::function<void(cl_int)> finished, std::shared_ptr<void> keep_alive,
                                          const std::optional<Rows>& rows) {
-  auto transfer = std::make_shared<Transfer>();
+  auto transfer = std::make_shared<ClientTransfer>();
   transfer->memory = to;
   transfer->rows = rows;
   transfer->size = size;
@@ -54,7 +58,7 @@ TransferRef TransferTable::begin_send(std::uint32_t device, const std::byte* fro
                                       std::function<void(cl_int)> finished, std::shared_ptr<void> keep_alive,
                                       bool sender_waits, const std::optional<Rows>& rows,
                                       std::vector<Session*> lenders) {
-  auto transfer = std::make_shared<Transfer>();
+  auto transfer = std::make_shared<ClientTransfer>();
   transfer->sends = true;
   transfer->memory = const_cast<std::byte*>(from);
   transfer->rows = rows;
@@ -71,14 +75,14 @@ TransferRef TransferTable::begin_push(std::uint32_t device, const std::byte* fro
                                       bool sender_waits) {
   BulkChannel& channel = channels_.of(device);
   if (size > kPushMax || !channel.pushes().take_room(size)) return nullptr;
-  auto transfer = std::make_shared<Transfer>();
+  auto transfer = std::make_shared<ClientTransfer>();
   transfer->sends = transfer->is_pushed = true;
   // If the server has taken all earlier pushes, there is room for this one, so sending it needs no other
   // thread.
   transfer->sender_waits = sender_waits || channel.pushes().is_only(size);
   transfer->memory = const_cast<std::byte*>(from);
   transfer->size = size;
-  transfer->state.store(Transfer::State::kPulled);
+  transfer->state.store(ClientTransfer::State::kPulled);
   return begin(device, std::move(transfer), {}, nullptr);
 }
 
@@ -144,7 +148,7 @@ void TransferTable::list(std::vector<Operation>& list, const std::string& where)
   for (const auto& [id, transfer] : transfers_) {
     const std::uint64_t size = transfer->size.load(std::memory_order_relaxed);
     const std::uint64_t moved = transfer->moved.load(std::memory_order_relaxed);
-    const bool begun = moved != 0 || transfer->state.load() == Transfer::State::kPulled;
+    const bool begun = moved != 0 || transfer->state.load() == ClientTransfer::State::kPulled;
     if (size < Operations::kTransferSizeMin || !begun) continue;
     const auto kind = transfer->sends ? Operation::Kind::kUpload : Operation::Kind::kDownload;
     list.push_back({id, kind, where, moved, size});
@@ -179,7 +183,7 @@ void TransferTable::end(const TransferRef& transfer, cl_int status) {
   if (transfer->finished) std::exchange(transfer->finished, nullptr)(status);
   transfer->keep_alive.reset();
   transfer->failure = status;
-  transfer->state.store(ok ? Transfer::State::kDone : Transfer::State::kFailed, std::memory_order_release);
+  transfer->state.store(ok ? ClientTransfer::State::kDone : ClientTransfer::State::kFailed, std::memory_order_release);
 }
 
 void TransferTable::fail(TransferId id, cl_int status) {
@@ -200,20 +204,20 @@ void TransferTable::pull(TransferId id) {
   if (!transfer) return;
   {
     const MutexLock lock(transfer->mutex);
-    if (transfer->state.load() != Transfer::State::kPending) return;
-    transfer->state.store(Transfer::State::kPulled, std::memory_order_release);
+    if (transfer->state.load() != ClientTransfer::State::kPending) return;
+    transfer->state.store(ClientTransfer::State::kPulled, std::memory_order_release);
   }
   if (!transfer->sender_waits)
     transfer->channel->sender().post(transfer);  // else the waiting thread wakes up and sends
 }
 
-bool TransferTable::answer(const ChunksFound& report) {
+bool TransferTable::take_reply(const ChunksFound& report) {
   const TransferRef transfer = find(report.transfer, true);
   if (!transfer) return true;
   if (transfer->offer == nullptr) return false;
-  const auto taken = transfer->offer->answer(report.offset, report.found, report.keeps != 0);
-  if (taken == UploadOffer::Answer::kAwaited && !transfer->sender_waits) transfer->channel->sender().post(transfer);
-  return taken != UploadOffer::Answer::kImpossible;
+  const auto taken = transfer->offer->take_reply(report.offset, report.found, report.keeps != 0);
+  if (taken == UploadOffer::Effect::kAwaited && !transfer->sender_waits) transfer->channel->sender().post(transfer);
+  return taken != UploadOffer::Effect::kImpossible;
 }
 
 bool TransferTable::set_size(TransferId id, std::uint64_t size) {

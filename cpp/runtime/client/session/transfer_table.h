@@ -63,7 +63,7 @@ class TransferTable {
   // The server requests the bytes.
   void pull(TransferId id);
   // The server says which offered chunks it has. Returns false if that is impossible.
-  bool answer(const ChunksFound& report);
+  bool take_reply(const ChunksFound& report);
   // The server reports the size of a read, or sends its bytes. Return false if the size is impossible.
   bool set_size(TransferId id, std::uint64_t size);
   bool take_bytes(TransferId id, Bytes bytes);

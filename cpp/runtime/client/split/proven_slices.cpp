@@ -103,12 +103,12 @@ ProvenSlices prove_slices(Kernel& kernel, std::span<CommandQueue* const> queues,
   std::string why = read_arguments(kernel, kernel.arguments(), proof->arguments(), launch);
   if (!why.empty()) return refused(std::move(why));
   if (!kernel.svm_memory().empty()) return refused("shared virtual memory is not followed");
-  proof::Answer answer = proof->divide(launch);
-  if (!answer.why_not.empty()) return refused(std::move(answer.why_not));
-  why = overlap(kernel.arguments(), answer.parts);
+  proof::Verdict verdict = proof->divide(launch);
+  if (!verdict.why_not.empty()) return refused(std::move(verdict.why_not));
+  why = overlap(kernel.arguments(), verdict.parts);
   if (!why.empty()) return refused(std::move(why));
   ProvenSlices proven;
-  for (const proof::Part& part : answer.parts) {
+  for (const proof::Part& part : verdict.parts) {
     if (kernel.arguments()[part.argument].memory.get() != nullptr) proven.slices.push_back(slice_of(part));
   }
   return proven;

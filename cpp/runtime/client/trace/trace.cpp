@@ -12,7 +12,7 @@ std::uint64_t on_host(const ClockLine& clock, std::uint64_t time_ns) {
   return time_ns == 0 ? 0 : clock.to_host(time_ns);
 }
 
-TimedRecord as_told(const Trace& trace, const TraceRecord& record) {
+TimedRecord with_host_times(const Trace& trace, const TraceRecord& record) {
   TimedRecord timed;
   const TraceRecord::Times& times = record.times;
   const Trace::Lane& lane = trace.lanes[record.lane];
@@ -80,7 +80,7 @@ void for_each_before(const Order& order, std::uint32_t index, Function&& functio
 std::vector<TimedRecord> timed_records(const Trace& trace) {
   const auto count = static_cast<std::uint32_t>(trace.records.size());
   std::vector<TimedRecord> timed;
-  for (const auto& record : trace.records) timed.push_back(as_told(trace, *record));
+  for (const auto& record : trace.records) timed.push_back(with_host_times(trace, *record));
   Order order(trace);
   // A failed command need not have waited for anything.
   const auto has_run = [&](std::uint32_t i) { return trace.records[i]->status == CL_COMPLETE && timed[i].end != 0; };

@@ -78,7 +78,7 @@ std::unique_ptr<Trace> Tracer::stop(std::chrono::duration<double> patience) {
     MutexLock lock(reports_mutex_);
     is_stopping_ = true;
     const auto end = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(patience);
-    while (!all_told(servers) && changed_.wait_until(reports_mutex_, end) == std::cv_status::no_timeout) {
+    while (!all_reported(servers) && changed_.wait_until(reports_mutex_, end) == std::cv_status::no_timeout) {
     }
     is_stopping_ = false;
   }
@@ -101,7 +101,7 @@ std::unique_ptr<Trace> Tracer::stop(std::chrono::duration<double> patience) {
   return trace;
 }
 
-bool Tracer::all_told(const std::vector<Server>& servers) {
+bool Tracer::all_reported(const std::vector<Server>& servers) {
   return std::all_of(servers.begin(), servers.end(), [this](const Server& entry) REQUIRES(reports_mutex_) {
     return reported_[entry.session] >= entry.asked.size() || entry.session->lost();
   });

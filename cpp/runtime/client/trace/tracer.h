@@ -110,7 +110,7 @@ class Tracer final : public TraceSink {
   Server& server(Session& session) REQUIRES(mutex_);
   std::uint32_t lane_of(Device* device) REQUIRES(mutex_);
   TraceRecord* find(std::uint64_t id) REQUIRES(mutex_);
-  bool all_told(const std::vector<Server>& servers) REQUIRES(reports_mutex_);
+  bool all_reported(const std::vector<Server>& servers) REQUIRES(reports_mutex_);
   void take_reports(const std::vector<Server>& servers) REQUIRES(mutex_);
   void take_report(const Server& server, const CommandTraced& times) REQUIRES(mutex_);
   void measure_clocks(Trace& trace, const std::vector<Server>& servers);

@@ -51,16 +51,16 @@ bool take_state(MappedFile& file) {
   return true;
 }
 
-struct Mapping {
+struct FileMapping {
   std::uint64_t begin = 0, end = 0, offset = 0, inode = 0;
   std::string path;
 };
 
 // The read-only mapping that covers all of the memory.
-std::optional<Mapping> find_mapping(std::uint64_t begin, std::uint64_t end) {
+std::optional<FileMapping> find_file_mapping(std::uint64_t begin, std::uint64_t end) {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
-    Mapping mapping;
+    FileMapping mapping;
     char rights[5] = {};
     int path_at = 0;
     const int fields = std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64 " %n",
@@ -78,7 +78,7 @@ std::optional<Mapping> find_mapping(std::uint64_t begin, std::uint64_t end) {
 
 std::optional<MappedFile> MappedFile::of(Bytes memory) {
   const auto begin = reinterpret_cast<std::uint64_t>(memory.data());
-  const std::optional<Mapping> mapping = find_mapping(begin, begin + memory.size());
+  const std::optional<FileMapping> mapping = find_file_mapping(begin, begin + memory.size());
   if (!mapping) return std::nullopt;
   MappedFile file;
   file.path = mapping->path;

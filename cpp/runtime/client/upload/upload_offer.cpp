@@ -91,17 +91,17 @@ bool UploadOffer::is_answered() const {
   return !is_awaited_;
 }
 
-UploadOffer::Answer UploadOffer::answer(std::uint64_t offset, Bytes found, bool keeps) {
+UploadOffer::Effect UploadOffer::take_reply(std::uint64_t offset, Bytes found, bool keeps) {
   std::uint64_t there = 0, missing = 0;
   const MutexLock lock(mutex_);
   const std::uint64_t first = offset / kUploadChunk;
   if (unanswered_ == 0 || offset % kUploadChunk != 0 || first > chunks_.size() || found.empty() ||
       found.size() > chunks_.size() - first) {
-    return Answer::kImpossible;
+    return Effect::kImpossible;
   }
   for (std::size_t i = 0; i < found.size(); ++i) {
     Chunk& chunk = chunks_[first + i];
-    if (chunk != Chunk::kOffered) return Answer::kImpossible;
+    if (chunk != Chunk::kOffered) return Effect::kImpossible;
     const bool is_there = found[i] != std::byte{};
     chunk = is_there ? Chunk::kFound : Chunk::kMissing;
     (is_there ? there : missing) += size_at(offset + i * kUploadChunk);
@@ -109,7 +109,7 @@ UploadOffer::Answer UploadOffer::answer(std::uint64_t offset, Bytes found, bool 
   --unanswered_;
   has_found_ = has_found_ || there != 0;
   link_.answered(there, missing, keeps);
-  return std::exchange(is_awaited_, false) ? Answer::kAwaited : Answer::kTaken;
+  return std::exchange(is_awaited_, false) ? Effect::kAwaited : Effect::kTaken;
 }
 
 }  // namespace remotecl

@@ -18,14 +18,14 @@ class Session;
 
 // The steps of a write whose chunks the server may have already: their digests are offered some chunks ahead of the
 // bytes, and the chunks that the server has not found are sent. One thread at a time sends; another one delivers the
-// answers.
+// replies.
 class UploadOffer {
  public:
   enum class Action {
     kOffer,  // send the digests of chunks
     kSend,   // send the bytes
     kSkip,   // say that the server's bytes are to be used
-    kAwait,  // the next chunk's answer has not come
+    kAwait,  // the next chunk's reply has not come
   };
   struct Step {
     Action action;
@@ -52,11 +52,11 @@ class UploadOffer {
   void has_moved_to(const std::byte* memory) { memory_ = memory; }
 
   // ---- Any thread.
-  // Whether the answer that next() awaited has come.
+  // Whether the reply that next() awaited has come.
   bool is_answered() const EXCLUDES(mutex_);
-  enum class Answer { kImpossible, kTaken, kAwaited };
-  // The server's answer: one byte for each chunk from `offset` on. kAwaited: next() has returned kAwait before.
-  Answer answer(std::uint64_t offset, Bytes found, bool keeps) EXCLUDES(mutex_);
+  enum class Effect { kImpossible, kTaken, kAwaited };
+  // The server's reply: one byte for each chunk from `offset` on. kAwaited: next() has returned kAwait before.
+  Effect take_reply(std::uint64_t offset, Bytes found, bool keeps) EXCLUDES(mutex_);
 
  private:
   enum class Chunk : std::uint8_t { kNew, kOffered, kMissing, kFound };

@@ -186,8 +186,8 @@ struct ConnectName {
   REMOTECL_FIELDS(pipe, window, name)
 };
 // The answer: an errno, or 0 and the peer's number for its own end, to which the other messages of the connection go.
-struct NameAnswer {
-  REMOTECL_MESSAGE(NameAnswer);
+struct NameReply {
+  REMOTECL_MESSAGE(NameReply);
   PipeId pipe;
   std::int32_t error;
   PipeId far;

@@ -147,8 +147,8 @@ struct ArgumentDescription {
 // Whether it may look like a value only because the driver says nothing about it: drivers accept 8 bytes for
 // an image or a sampler and do not look at them before the kernel runs.
 inline bool may_be_opaque(const ArgumentDescription& argument) {
-  const bool is_told = argument.info_status == 0 || argument.address_qualifier != 0;
-  return !is_told && argument.kind == ArgumentKind::kValue && (argument.size == 0 || argument.size == 8);
+  const bool is_described = argument.info_status == 0 || argument.address_qualifier != 0;
+  return !is_described && argument.kind == ArgumentKind::kValue && (argument.size == 0 || argument.size == 8);
 }
 
 struct KernelDescription {

@@ -25,14 +25,14 @@ class MessageCredits {
 
   void note_taken() { ++taken_; }
   std::uint32_t limit_for_peer() const { return taken_ + kCounted; }
-  void note_told() { told_ = taken_; }
-  bool should_tell() const { return taken_ - told_ >= kCounted / 2; }
+  void note_limit_reported() { reported_ = taken_; }
+  bool should_report_limit() const { return taken_ - reported_ >= kCounted / 2; }
 
  private:
   std::uint32_t sent_ = 0;
   std::uint32_t limit_ = kCounted;
   std::uint32_t taken_ = 0;
-  std::uint32_t told_ = 0;
+  std::uint32_t reported_ = 0;
 };
 
 }  // namespace remotecl

@@ -59,7 +59,7 @@ bool RdmaBulkReceiver::begin(const BulkHeader& header, BulkHeader& shown) {
   taken_ = 0;
   is_expected_ = false;
   const bool is_remote = chunk_kind(header.status) == kRdmaChunk;
-  place_ = is_remote ? Place::kChannel : Place::kStream;
+  chunk_source_ = is_remote ? ChunkSource::kChannel : ChunkSource::kStream;
   if (is_remote) {
     slot_.note_system_call();  // that has read the header
     shown.status = 0;
@@ -117,10 +117,10 @@ bool RdmaBulkReceiver::accept_resent(const BulkHeader& header) {
     to_drop_ = header.size;
     return true;
   }
-  const bool is_present = missed == 0 && place_ == Place::kChannel && taken_ < chunk_.size;
+  const bool is_present = missed == 0 && chunk_source_ == ChunkSource::kChannel && taken_ < chunk_.size;
   if (!is_present || header.transfer != chunk_.transfer || header.size != chunk_.size) return false;
   leave_channel();
-  place_ = Place::kResent;
+  chunk_source_ = ChunkSource::kResent;
   to_drop_ = taken_;
   return true;
 }
@@ -135,10 +135,10 @@ std::ptrdiff_t RdmaBulkReceiver::try_drop() {
 
 std::ptrdiff_t RdmaBulkReceiver::try_take(const BulkDestination& to, std::size_t size, bool is_wanted) {
   is_idle_ = false;
-  std::ptrdiff_t count = place_ == Place::kChannel ? try_take_from_channel(to, size, is_wanted) : -1;
-  if (place_ != Place::kChannel) count = try_take_from_stream(to, size, is_wanted);
+  std::ptrdiff_t count = chunk_source_ == ChunkSource::kChannel ? try_take_from_channel(to, size, is_wanted) : -1;
+  if (chunk_source_ != ChunkSource::kChannel) count = try_take_from_stream(to, size, is_wanted);
   if (count > 0) taken_ += static_cast<std::size_t>(count);
-  if (count > 0 && taken_ == chunk_.size && place_ != Place::kStream) ++next_number_;
+  if (count > 0 && taken_ == chunk_.size && chunk_source_ != ChunkSource::kStream) ++next_number_;
   is_idle_ = count < 0;
   return count;
 }
@@ -153,10 +153,10 @@ std::ptrdiff_t RdmaBulkReceiver::try_take_from_stream(const BulkDestination& to,
 
 // Returns -1 too if the bytes are to be taken from the stream from now on.
 std::ptrdiff_t RdmaBulkReceiver::try_take_from_channel(const BulkDestination& to, std::size_t size, bool is_wanted) {
-  while (place_ == Place::kChannel) {
+  while (chunk_source_ == ChunkSource::kChannel) {
     if (RdmaChannel* const channel = channel_of_chunk()) {
-      const RdmaDestination place{to.bytes, RdmaRegistration::of(to.registration, in_use_.channel)};
-      const std::ptrdiff_t count = is_wanted ? channel->try_receive(place) : channel->try_discard(size);
+      const RdmaDestination destination{to.bytes, RdmaRegistration::of(to.registration, in_use_.channel)};
+      const std::ptrdiff_t count = is_wanted ? channel->try_receive(destination) : channel->try_discard(size);
       if (count > 0) return count;
       if (count == 0) leave_channel();
     }
@@ -203,7 +203,7 @@ void RdmaBulkReceiver::leave_channel() {
 }
 
 bool RdmaBulkReceiver::receive(const BulkDestination& to) {
-  if (place_ == Place::kStream) {
+  if (chunk_source_ == ChunkSource::kStream) {
     taken_ += to.bytes.size();
     return stream_.receive({to.bytes});
   }
@@ -214,7 +214,7 @@ bool RdmaBulkReceiver::receive(const BulkDestination& to) {
       left = left.part(static_cast<std::size_t>(count), left.bytes.size() - static_cast<std::size_t>(count));
       continue;
     }
-    RdmaChannel* const channel = place_ == Place::kChannel ? channel_of_chunk() : nullptr;
+    RdmaChannel* const channel = chunk_source_ == ChunkSource::kChannel ? channel_of_chunk() : nullptr;
     if (channel != nullptr && spin_.until([channel] { return channel->has_arrived(); })) continue;
     await_something();
   }
@@ -234,13 +234,13 @@ void RdmaBulkReceiver::await_something() {
 }
 
 void RdmaBulkReceiver::await_briefly() {
-  RdmaChannel* const channel = place_ == Place::kChannel ? channel_of_chunk() : nullptr;
+  RdmaChannel* const channel = chunk_source_ == ChunkSource::kChannel ? channel_of_chunk() : nullptr;
   if (channel == nullptr) return stream_.await_briefly();
   spin_.until([channel] { return channel->has_arrived(); });
 }
 
 void RdmaBulkReceiver::report_received() {
-  if (place_ != Place::kChannel) stream_.report_received();
+  if (chunk_source_ != ChunkSource::kChannel) stream_.report_received();
 }
 
 int RdmaBulkReceiver::wait_handle() const {

@@ -28,11 +28,13 @@ class RdmaBulkReceiver {
   void await_briefly();
   void report_received();
   int wait_handle() const;
-  TransportKind received_by() const { return place_ == Place::kChannel ? TransportKind::kRdma : stream_.received_by(); }
+  TransportKind received_by() const {
+    return chunk_source_ == ChunkSource::kChannel ? TransportKind::kRdma : stream_.received_by();
+  }
 
  private:
   // Where the bytes of the present chunk are.
-  enum class Place { kStream, kChannel, kResent };
+  enum class ChunkSource { kStream, kChannel, kResent };
 
   bool begin(const BulkHeader& header, BulkHeader& shown);
   std::ptrdiff_t try_take(const BulkDestination& to, std::size_t size, bool is_wanted);
@@ -45,7 +47,7 @@ class RdmaBulkReceiver {
   std::ptrdiff_t fail();
   RdmaChannel* channel_of_chunk();
   void leave_channel();
-  bool is_in_channel() const { return place_ == Place::kChannel && taken_ < chunk_.size; }
+  bool is_in_channel() const { return chunk_source_ == ChunkSource::kChannel && taken_ < chunk_.size; }
   void await_something();
 
   BulkTransport& stream_;
@@ -53,7 +55,7 @@ class RdmaBulkReceiver {
   std::deque<BulkHeader> ahead_;    // headers that were read while bytes of an earlier chunk were missing
   std::optional<BulkHeader> held_;  // the last of them, if its bytes follow in the stream
   BulkHeader chunk_{};
-  Place place_ = Place::kStream;
+  ChunkSource chunk_source_ = ChunkSource::kStream;
   std::size_t taken_ = 0;          // of the chunk
   std::size_t to_drop_ = 0;        // bytes of the stream that have been received by RDMA already
   std::uint32_t next_number_ = 0;  // of the present chunk of the channel, or else the next one

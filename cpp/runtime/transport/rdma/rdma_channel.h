@@ -97,7 +97,7 @@ class RdmaChannel {
   // ---- Receiving bulk data.
   // Names the destination of a transfer before the peer sends it. Opens that memory to the peer until all
   // bytes have arrived, or withdraw(). Does nothing without a registration, a free window or room; then
-  // receive() does it. Returns true if the peer has been told.
+  // receive() does it. Returns true if it was announced.
   bool announce(std::uint64_t transfer, const RdmaDestination& to) EXCLUDES(mutex_);
   // The destination must not be written any more. A peer that still writes there loses its connection.
   void withdraw(std::uint64_t transfer) EXCLUDES(mutex_);

@@ -166,14 +166,14 @@ void RdmaChannel::take_more(const RdmaDestination& to) {
   if (!state.landed.empty() || state.left == 0 || state.skipped != 0) return;
   if (!written_.empty()) return take_written(take(written_));
   if (is_over() || window_of(state.transfer) != nullptr) return;
-  RdmaDestination place = to;
+  RdmaDestination destination = to;
   if (to.registration == nullptr || !to.registration->contains(to.bytes)) {
     if (state.staging == nullptr) state.staging = std::make_unique<OwnMemory>(domain_, kStagingBytes);
-    place = {state.staging->bytes(), &state.staging->registration()};
+    destination = {state.staging->bytes(), &state.staging->registration()};
   }
-  place.bytes = place.bytes.first(std::min(place.bytes.size(), state.left));
+  destination.bytes = destination.bytes.first(std::min(destination.bytes.size(), state.left));
   try {
-    open_window(kOwnSlot, state.transfer, place);
+    open_window(kOwnSlot, state.transfer, destination);
   } catch (const std::exception& error) {
     end(error.what());
   }

@@ -32,7 +32,7 @@ bool RdmaChannel::post_message(MessageKind kind, Bytes payload) {
     end("the queue pair takes no message");
     return false;
   }
-  credits_.note_told();
+  credits_.note_limit_reported();
   if (kind == MessageKind::kUser) credits_.note_sent();
   note_posted();
   return true;
@@ -41,7 +41,7 @@ bool RdmaChannel::post_message(MessageKind kind, Bytes payload) {
 void RdmaChannel::note_posted() { sending_.positions[pair_.posted() % QueuePair::kSends] = bytes_sent(); }
 
 void RdmaChannel::return_credits() {
-  if (!is_over() && credits_.should_tell() && pair_.has_room(QueuePair::kKeptForWindows)) {
+  if (!is_over() && credits_.should_report_limit() && pair_.has_room(QueuePair::kKeptForWindows)) {
     post_message(MessageKind::kCredit, {});
   }
 }
@@ -165,10 +165,10 @@ RdmaSource RdmaChannel::staged(Bytes bytes) {
       return {};
     }
   }
-  const MutableBytes place = sending_.staging->bytes().subspan(sending_.next_staged * kStagingBytes, bytes.size());
-  std::memcpy(place.data(), bytes.data(), bytes.size());
+  const MutableBytes staged = sending_.staging->bytes().subspan(sending_.next_staged * kStagingBytes, bytes.size());
+  std::memcpy(staged.data(), bytes.data(), bytes.size());
   counted_.copied.fetch_add(bytes.size(), std::memory_order_relaxed);
-  return {place, &sending_.staging->registration()};
+  return {staged, &sending_.staging->registration()};
 }
 
 void RdmaChannel::reclaim(std::uint64_t position) {

@@ -60,9 +60,9 @@ DialedRdma dial(SocketAddress address, Bytes hello, Clock::time_point deadline, 
   rdma_conn_param parameters = mine.parameters();
   check(cm.connect(id->get(), &parameters));
   const CmEvent event = id->await(RDMA_CM_EVENT_ESTABLISHED, deadline, stop);
-  const std::optional<Bytes> answer = rdma::hello_of(event);
-  if (!answer) throw ConnectionError("RDMA: what answers is no remotecl of this version");
-  dialed.answer.assign(answer->begin(), answer->end());
+  const std::optional<Bytes> reply = rdma::hello_of(event);
+  if (!reply) throw ConnectionError("RDMA: what answers is no remotecl of this version");
+  dialed.reply.assign(reply->begin(), reply->end());
   return dialed;
 }
 

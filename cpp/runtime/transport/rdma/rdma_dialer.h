@@ -14,7 +14,7 @@ inline constexpr std::size_t kRdmaHelloMax = CmEvent::kDataMax - sizeof(rdma::Pr
 
 struct DialedRdma {
   std::unique_ptr<RdmaChannel> channel;
-  std::vector<std::byte> answer;  // of the accepting side
+  std::vector<std::byte> reply;  // of the accepting side
 };
 
 // Connects to a listener; `hello` is at most kRdmaHelloMax bytes. Throws RdmaUnavailable where this machine has no
@@ -24,7 +24,7 @@ DialedRdma dial_rdma(const Address& address, Bytes hello, std::chrono::milliseco
 
 namespace rdma {
 
-// The content of a request or an answer: the preamble and the caller's bytes. A value.
+// The content of a request or a reply: the preamble and the caller's bytes. A value.
 class Hello {
  public:
   explicit Hello(Bytes bytes);

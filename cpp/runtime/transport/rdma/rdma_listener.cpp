@@ -28,9 +28,9 @@ RdmaRequest::~RdmaRequest() {
 
 Address RdmaRequest::peer() const { return address_of(::rdma_get_peer_addr(id_->get())); }
 
-std::unique_ptr<RdmaChannel> RdmaRequest::accept(Bytes answer) {
+std::unique_ptr<RdmaChannel> RdmaRequest::accept(Bytes reply) {
   auto channel = std::make_unique<RdmaChannel>(id_);
-  const rdma::Hello hello(answer);
+  const rdma::Hello hello(reply);
   rdma_conn_param parameters = hello.parameters();
   if (id_->library().cm.accept(id_->get(), &parameters) != 0) {
     throw ConnectionError("an RDMA connection cannot be accepted: " + error_text(errno));

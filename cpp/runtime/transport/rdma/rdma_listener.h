@@ -20,7 +20,7 @@ class RdmaRequest {
   Bytes hello() const { return {data_.data() + sizeof(rdma::Preamble), hello_size_}; }
   Address peer() const;
   // The channel may be used at once. Throws ConnectionError.
-  std::unique_ptr<RdmaChannel> accept(Bytes answer);
+  std::unique_ptr<RdmaChannel> accept(Bytes reply);
 
  private:
   std::shared_ptr<CmId> id_;

@@ -17,7 +17,7 @@ inline constexpr std::size_t kBufferBytes = 2048;  // of a message with its head
 // How many windows of one side may be open at a time, for transfers whose destination the other side knows.
 inline constexpr unsigned kWindows = 16;
 
-// Begins every request and every answer, before the caller's bytes.
+// Begins every request and every reply, before the caller's bytes.
 struct Preamble {
   static constexpr std::array<char, 4> kMagic = {'r', 'c', 'l', 'R'};
   static constexpr std::uint16_t kVersion = 2;

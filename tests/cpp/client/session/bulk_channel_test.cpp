@@ -43,7 +43,7 @@ TEST_F(BulkChannelTest, OneIsReadWhileAnotherOneHasNothing) {
   EXPECT_EQ(first, bytes_);
 }
 
-// Without a thread of its own the second one would wait until the end of the first one's transfer has been told.
+// Without a thread of its own the second one would wait until the end of the first one's transfer was reported.
 TEST_F(BulkChannelTest, SeveralAreReadAtTheSameTime) {
   std::vector<std::byte> first(kSize), second(kSize);
   std::promise<void> begun, other_ended;

@@ -59,7 +59,7 @@ class ChunkTransport final : public IdleBulkTransport {
 class BulkReceiverTest : public ::testing::Test {
  protected:
   void receive() {
-    const auto transfer = std::make_shared<Transfer>();
+    const auto transfer = std::make_shared<ClientTransfer>();
     transfer->id = 7;
     transfer->channel = &channel_;
     transfer->size = kSize;

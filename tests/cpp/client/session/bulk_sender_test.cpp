@@ -44,13 +44,13 @@ TEST(BulkSenderTest, NoTransferEndsWhileWhatItHasLentMayBeCopied) {
   sender.use(transport);
   std::vector<std::byte> memory(16u << 20);
 
-  const auto first = std::make_shared<Transfer>();
+  const auto first = std::make_shared<ClientTransfer>();
   first->id = 1;
   first->size = 1000;
   first->memory = memory.data();
   ASSERT_TRUE(sender.send(first));
 
-  const auto rows = std::make_shared<Transfer>();  // more than is packed at a time
+  const auto rows = std::make_shared<ClientTransfer>();  // more than is packed at a time
   rows->id = 2;
   rows->rows = Rows{{1000, 12'000, 1}, 1024, 0};
   rows->size = 12'000'000;
@@ -80,7 +80,7 @@ TEST(BulkSenderTest, WhoEndsTheTransfersOfOthersWakesThem) {
   sender.use(transport);
   std::vector<std::byte> memory(1000);
   const auto transfer = [&memory](TransferId id) {
-    auto made = std::make_shared<Transfer>();
+    auto made = std::make_shared<ClientTransfer>();
     made->id = id;
     made->size = memory.size();
     made->memory = memory.data();
@@ -152,7 +152,7 @@ class BulkSenderPassingTest : public ::testing::Test {
   }
 
   TransferRef transfer(TransferId id, std::size_t size) {
-    auto made = std::make_shared<Transfer>();
+    auto made = std::make_shared<ClientTransfer>();
     made->id = id;
     made->sends = true;
     made->size = size;

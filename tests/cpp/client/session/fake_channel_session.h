@@ -20,9 +20,9 @@ class FakeChannelSession final : public ChannelSession {
     const std::lock_guard lock(mutex_);
     ended.push_back(transfer->id);
   }
-  bool await(const Transfer&) override { return true; }
-  bool await_answer(const Transfer&) override { return true; }
-  void offer(const Transfer&, const OfferChunks&) override {}
+  bool await(const ClientTransfer&) override { return true; }
+  bool await_reply(const ClientTransfer&) override { return true; }
+  void offer(const ClientTransfer&, const OfferChunks&) override {}
   void found(std::uint64_t) override {}
   void wake() override {
     const std::lock_guard lock(mutex_);

@@ -166,7 +166,7 @@ class HostileServerTest : public ::testing::Test {
     server_.bulk->write(Bytes(encode_frame<BulkHeader, kBulkHeaderSize>(BulkHeader{transfer, size, 0})), bytes);
   }
   // The client has received so many bytes of the chunk when this returns.
-  void send_part_of_chunk(const Transfer& transfer, std::uint32_t size, std::size_t part) {
+  void send_part_of_chunk(const ClientTransfer& transfer, std::uint32_t size, std::size_t part) {
     const std::vector<std::byte> bytes(part, std::byte{0x5a});
     server_.bulk->write(Bytes(encode_frame<BulkHeader, kBulkHeaderSize>(BulkHeader{transfer.id, size, 0})), bytes);
     while (transfer.moved != part) std::this_thread::yield();

@@ -13,20 +13,20 @@ namespace remotecl::testing {
 namespace {
 
 // A server that welcomes one monitor, and answers its question as `answer` says.
-class OneAnswer {
+class OneReply {
  public:
-  explicit OneAnswer(std::function<void(Connection&)> answer) : listener_({"127.0.0.1", 0}) {
-    thread_ = std::thread([this, answer = std::move(answer)] {
+  explicit OneReply(std::function<void(Connection&)> reply) : listener_({"127.0.0.1", 0}) {
+    thread_ = std::thread([this, reply = std::move(reply)] {
       const auto connection = listener_.accept();
       std::array<std::byte, kHelloSize> hello;
       std::array<std::byte, kMessageHeaderSize + sizeof(Token)> question;
       if (connection == nullptr || !connection->read_exactly(hello)) return;
       role_ = decode_frame<Hello>(hello).role;
       connection->write(Bytes(encode_frame<Welcome, kWelcomeSize>(WireServer::accepted())));
-      if (connection->read_exactly(question)) answer(*connection);
+      if (connection->read_exactly(question)) reply(*connection);
     });
   }
-  ~OneAnswer() {
+  ~OneReply() {
     listener_.close();
     thread_.join();
   }
@@ -46,8 +46,8 @@ void say(Connection& connection, const Message& message) {
   connection.write(out.bytes());
 }
 
-std::string complaint_about(std::function<void(Connection&)> answer) {
-  const OneAnswer server(std::move(answer));
+std::string complaint_about(std::function<void(Connection&)> reply) {
+  const OneReply server(std::move(reply));
   Monitor monitor({server.address(), {}});
   try {
     monitor.ask();
@@ -58,23 +58,23 @@ std::string complaint_about(std::function<void(Connection&)> answer) {
 }
 
 TEST(MonitorTest, AsksAndIsAnswered) {
-  const OneAnswer server([](Connection& connection) {
+  const OneReply server([](Connection& connection) {
     Status status{};
     status.token = 1;
     status.version = "9.9";
     say(connection, status);
   });
   Monitor monitor({server.address(), {}});
-  const StatusAnswer answer = monitor.ask();
-  EXPECT_EQ(answer.status.version, "9.9");
-  EXPECT_TRUE(answer.rdma.sessions.empty()) << "the server knows nothing of it";
-  EXPECT_GT(answer.round_trip_us, 0);
+  const StatusReply reply = monitor.ask();
+  EXPECT_EQ(reply.status.version, "9.9");
+  EXPECT_TRUE(reply.rdma.sessions.empty()) << "the server knows nothing of it";
+  EXPECT_GT(reply.round_trip_us, 0);
   EXPECT_EQ(server.role(), Role::kMonitor);
 }
 
 // `rdma`: the bytes after the Status.
-StatusAnswer answer_with(Bytes rdma) {
-  const OneAnswer server([rdma](Connection& connection) {
+StatusReply reply_with(Bytes rdma) {
+  const OneReply server([rdma](Connection& connection) {
     Status status{};
     status.token = 1;
     status.version = "9.9";
@@ -94,11 +94,11 @@ TEST(MonitorTest, WhatFollowsTheStatusIsAboutRdma) {
   std::vector<std::byte> bytes(wire::encoded_size(sent));
   std::byte* at = bytes.data();
   wire::encode(at, sent);
-  const StatusAnswer answer = answer_with(bytes);
-  EXPECT_EQ(answer.status.version, "9.9");
-  EXPECT_EQ(answer.rdma.clients.bytes_received, 4u);
-  ASSERT_EQ(answer.rdma.sessions.size(), 1u);
-  answer.rdma.sessions.for_each([](const RdmaStatus& seen) {
+  const StatusReply reply = reply_with(bytes);
+  EXPECT_EQ(reply.status.version, "9.9");
+  EXPECT_EQ(reply.rdma.clients.bytes_received, 4u);
+  ASSERT_EQ(reply.rdma.sessions.size(), 1u);
+  reply.rdma.sessions.for_each([](const RdmaStatus& seen) {
     EXPECT_EQ(seen.state, 3u);
     EXPECT_EQ(seen.port, "mlx5_0:1");
     EXPECT_EQ(seen.traffic.losses, 2u);
@@ -106,10 +106,10 @@ TEST(MonitorTest, WhatFollowsTheStatusIsAboutRdma) {
 }
 
 TEST(MonitorTest, NonsenseAboutRdmaLeavesTheStatusRight) {
-  const StatusAnswer answer = answer_with(std::vector<std::byte>(77, std::byte{0xff}));
-  EXPECT_EQ(answer.status.version, "9.9");
-  EXPECT_TRUE(answer.rdma.sessions.empty());
-  EXPECT_EQ(answer.rdma.clients.channels, 0u);
+  const StatusReply reply = reply_with(std::vector<std::byte>(77, std::byte{0xff}));
+  EXPECT_EQ(reply.status.version, "9.9");
+  EXPECT_TRUE(reply.rdma.sessions.empty());
+  EXPECT_EQ(reply.rdma.clients.channels, 0u);
 }
 
 TEST(MonitorTest, WhateverElseComesIsAnError) {

@@ -1,5 +1,5 @@
 // Kernels that may not be divided, or of which that is not known, and the reasons that are given.
-#include "client/split/proof_answers.h"
+#include "client/split/proof_verdicts.h"
 
 namespace remotecl::proof {
 namespace {

@@ -1,5 +1,5 @@
 // Which kernels are proven to be divisible.
-#include "client/split/proof_answers.h"
+#include "client/split/proof_verdicts.h"
 
 namespace remotecl::proof {
 namespace {
@@ -222,13 +222,13 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(ProofTest, BuildOptionsThatAreNotFollowedAreNamed) {
   const char* const source = "kernel void k(global int* a) { a[get_global_id(0) * N] = 0; }";
-  const auto answer = [&](const char* options) { return text(Proof(source, options, "k").divide(launch(0, {kNo}))); };
-  EXPECT_EQ(answer("-DN=1 -cl-fast-relaxed-math -I /tmp"), "0:w:4:0:0");
-  EXPECT_EQ(answer("-D N"), "0:w:4:0:0");
-  EXPECT_NE(answer("-DN=M").find("'M'"), std::string::npos) << answer("-DN=M");
-  EXPECT_NE(answer("-DN=1+1").find("'N': this macro"), std::string::npos) << answer("-DN=1+1");
-  EXPECT_NE(answer("-DN=1 -include x.h").find("'-include' is not known"), std::string::npos);
-  EXPECT_NE(answer("-DN=\"1\"").find("quoted build options"), std::string::npos);
+  const auto verdict = [&](const char* options) { return text(Proof(source, options, "k").divide(launch(0, {kNo}))); };
+  EXPECT_EQ(verdict("-DN=1 -cl-fast-relaxed-math -I /tmp"), "0:w:4:0:0");
+  EXPECT_EQ(verdict("-D N"), "0:w:4:0:0");
+  EXPECT_NE(verdict("-DN=M").find("'M'"), std::string::npos) << verdict("-DN=M");
+  EXPECT_NE(verdict("-DN=1+1").find("'N': this macro"), std::string::npos) << verdict("-DN=1+1");
+  EXPECT_NE(verdict("-DN=1 -include x.h").find("'-include' is not known"), std::string::npos);
+  EXPECT_NE(verdict("-DN=\"1\"").find("quoted build options"), std::string::npos);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace remotecl {
 namespace {
 
-class HostArrivalsTest : public ::testing::Test {
+class InboundHostRangesTest : public ::testing::Test {
  protected:
   InboundHostRanges::Ticket begin(std::size_t offset, std::size_t size) {
     return arrivals_.begin(memory_.data() + offset, size);
@@ -22,7 +22,7 @@ class HostArrivalsTest : public ::testing::Test {
   int called_ = 0;
 };
 
-TEST_F(HostArrivalsTest, NothingUnderWayHoldsNobody) {
+TEST_F(InboundHostRangesTest, NothingUnderWayHoldsNobody) {
   EXPECT_TRUE(arrivals_.none());
   EXPECT_FALSE(waits(0, 1000));
   const auto ticket = begin(0, 1000);
@@ -33,7 +33,7 @@ TEST_F(HostArrivalsTest, NothingUnderWayHoldsNobody) {
   EXPECT_EQ(called_, 0);
 }
 
-TEST_F(HostArrivalsTest, OnlyWhatOverlapsIsWaitedFor) {
+TEST_F(InboundHostRangesTest, OnlyWhatOverlapsIsWaitedFor) {
   const auto ticket = begin(100, 50);
   EXPECT_FALSE(waits(0, 100));
   EXPECT_FALSE(waits(150, 100));
@@ -45,7 +45,7 @@ TEST_F(HostArrivalsTest, OnlyWhatOverlapsIsWaitedFor) {
   EXPECT_EQ(called_, 4);
 }
 
-TEST_F(HostArrivalsTest, AllOfThemHaveToBeThere) {
+TEST_F(InboundHostRangesTest, AllOfThemHaveToBeThere) {
   const auto large = begin(0, 400), small = begin(300, 10), same = begin(300, 10), apart = begin(600, 10);
   EXPECT_TRUE(waits(305, 200));
   arrivals_.end(apart);
@@ -56,7 +56,7 @@ TEST_F(HostArrivalsTest, AllOfThemHaveToBeThere) {
   EXPECT_EQ(called_, 1);
 }
 
-TEST_F(HostArrivalsTest, LaterOnesAreNotWaitedFor) {
+TEST_F(InboundHostRangesTest, LaterOnesAreNotWaitedFor) {
   const auto first = begin(0, 10);
   EXPECT_TRUE(waits(0, 10));
   const auto second = begin(0, 10);

@@ -1,4 +1,4 @@
-// How the times of a trace are put in order, from what servers and devices have told.
+// How the times of a trace are put in order, from what servers and devices have reported.
 #include <gtest/gtest.h>
 
 #include "runtime/client/trace/trace.h"

@@ -40,18 +40,18 @@ void set_time(const fs::path& path, std::time_t seconds_ago) {
   ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
 }
 
-class Mapping {
+class TestMapping {
  public:
-  Mapping(const fs::path& path, int protection, int flags) {
+  TestMapping(const fs::path& path, int protection, int flags) {
     const int file = ::open(path.c_str(), (protection & PROT_WRITE) != 0 && flags == MAP_SHARED ? O_RDWR : O_RDONLY);
     void* const at = ::mmap(nullptr, kSize, protection, flags, file, 0);
     ::close(file);
     if (at == MAP_FAILED) throw std::runtime_error("cannot map " + path.string());
     memory_ = static_cast<std::byte*>(at);
   }
-  ~Mapping() { ::munmap(memory_, kSize); }
-  Mapping(const Mapping&) = delete;
-  Mapping& operator=(const Mapping&) = delete;
+  ~TestMapping() { ::munmap(memory_, kSize); }
+  TestMapping(const TestMapping&) = delete;
+  TestMapping& operator=(const TestMapping&) = delete;
 
   std::byte* data() const { return memory_; }
   Bytes part(std::size_t index) const { return {memory_ + index * kPart, kPart}; }
@@ -75,7 +75,7 @@ class FileDigestsTest : public ::testing::Test {
   }
   static void TearDownTestSuite() { folder_.reset(); }
   void SetUp() override {
-    if (!Mapping(path(0), PROT_READ, MAP_SHARED).digests()) GTEST_SKIP() << "this file system notes no changes";
+    if (!TestMapping(path(0), PROT_READ, MAP_SHARED).digests()) GTEST_SKIP() << "this file system notes no changes";
   }
 
   static fs::path path(unsigned number) { return folder_->path() / std::to_string(number); }
@@ -88,14 +88,14 @@ class FileDigestsTest : public ::testing::Test {
   }
   static void settle() { std::this_thread::sleep_for(std::chrono::milliseconds(2050)); }
   // As a former process.
-  static void keep_all(const Mapping& mapping) {
+  static void keep_all(const TestMapping& mapping) {
     std::optional<FileDigests> digests = mapping.digests();
     ASSERT_TRUE(digests);
     digests->prepare();
     for (std::size_t i = 0; i < kParts; ++i) digests->add(mapping.part(i), sha256(mapping.part(i)));
     digests->keep();
   }
-  static std::size_t known(const std::optional<FileDigests>& digests, const Mapping& mapping) {
+  static std::size_t known(const std::optional<FileDigests>& digests, const TestMapping& mapping) {
     std::size_t count = 0;
     for (std::size_t i = 0; digests && i < kParts; ++i) {
       const std::optional<Digest> digest = digests->find(mapping.part(i));
@@ -114,7 +114,7 @@ std::unique_ptr<TemporaryFolder> FileDigestsTest::folder_;
 
 TEST_F(FileDigestsTest, AnotherProcessFindsThem) {
   for (const int flags : {MAP_SHARED, MAP_PRIVATE}) {
-    const Mapping mapping(path(1), PROT_READ, flags);
+    const TestMapping mapping(path(1), PROT_READ, flags);
     if (flags == MAP_SHARED) {
       EXPECT_EQ(known(mapping.digests(), mapping), 0u);
       keep_all(mapping);
@@ -124,7 +124,7 @@ TEST_F(FileDigestsTest, AnotherProcessFindsThem) {
 }
 
 TEST_F(FileDigestsTest, PartsHaveOffsetsOfTheFileAndSizes) {
-  const Mapping mapping(path(2), PROT_READ, MAP_SHARED);
+  const TestMapping mapping(path(2), PROT_READ, MAP_SHARED);
   keep_all(mapping);
   const auto later = FileDigests::of(mapping.data() + 3 * kPart, kSize - 3 * kPart);
   ASSERT_TRUE(later);
@@ -135,14 +135,14 @@ TEST_F(FileDigestsTest, PartsHaveOffsetsOfTheFileAndSizes) {
 
 TEST_F(FileDigestsTest, MemoryThatCanBeWrittenIsNotTheFiles) {
   for (const int flags : {MAP_SHARED, MAP_PRIVATE}) {
-    EXPECT_FALSE(Mapping(path(4), PROT_READ | PROT_WRITE, flags).digests()) << flags;
+    EXPECT_FALSE(TestMapping(path(4), PROT_READ | PROT_WRITE, flags).digests()) << flags;
   }
 }
 
 TEST_F(FileDigestsTest, OtherMemoryShowsNoFile) {
   const std::vector<std::byte> heap(kSize);
   EXPECT_FALSE(FileDigests::of(heap.data(), heap.size()));
-  const Mapping mapping(path(4), PROT_READ, MAP_SHARED);
+  const TestMapping mapping(path(4), PROT_READ, MAP_SHARED);
   EXPECT_FALSE(FileDigests::of(mapping.data() - 1, kSize));
   EXPECT_FALSE(FileDigests::of(mapping.data(), kSize + (64u << 20))) << "beyond the mapping";
 }
@@ -151,7 +151,7 @@ TEST_F(FileDigestsTest, OtherMemoryShowsNoFile) {
 TEST_F(FileDigestsTest, PartsWithWrittenPagesAreHashed) {
   for (unsigned seed = 0; seed < 20; ++seed) {
     std::mt19937 random(seed);
-    const Mapping mapping(path(5), PROT_READ | PROT_WRITE, MAP_PRIVATE);
+    const TestMapping mapping(path(5), PROT_READ | PROT_WRITE, MAP_PRIVATE);
     std::vector<bool> is_written(kParts);
     for (unsigned i = 0; i < random() % 5; ++i) {
       const std::size_t at = random() % kSize;
@@ -162,7 +162,7 @@ TEST_F(FileDigestsTest, PartsWithWrittenPagesAreHashed) {
     keep_all(mapping);
     const auto digests = mapping.digests();
     ASSERT_TRUE(digests);
-    const Mapping original(path(5), PROT_READ, MAP_SHARED);
+    const TestMapping original(path(5), PROT_READ, MAP_SHARED);
     const auto of_file = original.digests();
     for (std::size_t i = 0; i < kParts; ++i) {
       EXPECT_EQ(digests->find(mapping.part(i)).has_value(), !is_written[i]) << "seed " << seed << ", part " << i;
@@ -175,24 +175,24 @@ TEST_F(FileDigestsTest, PartsWithWrittenPagesAreHashed) {
 }
 
 TEST_F(FileDigestsTest, AReplacedFileIsNotTheMappedOne) {
-  const Mapping mapping(path(6), PROT_READ, MAP_SHARED);
+  const TestMapping mapping(path(6), PROT_READ, MAP_SHARED);
   keep_all(mapping);
   fs::rename(path(7), path(6));
   EXPECT_FALSE(mapping.digests());
-  const Mapping now(path(6), PROT_READ, MAP_SHARED);
+  const TestMapping now(path(6), PROT_READ, MAP_SHARED);
   EXPECT_EQ(known(now.digests(), now), 0u);
 }
 
 // The system says "8 (deleted)" of the mapping, which is the name of another file.
 TEST_F(FileDigestsTest, ARemovedFileHasNone) {
-  const Mapping mapping(path(8), PROT_READ, MAP_SHARED);
+  const TestMapping mapping(path(8), PROT_READ, MAP_SHARED);
   keep_all(mapping);
   fs::remove(path(8));
   EXPECT_FALSE(mapping.digests());
 }
 
 TEST_F(FileDigestsTest, AFileThatWasWrittenJustNowHasNone) {
-  const Mapping mapping(path(9), PROT_READ, MAP_SHARED);
+  const TestMapping mapping(path(9), PROT_READ, MAP_SHARED);
   keep_all(mapping);
   set_time(path(9), 0);
   settle();
@@ -215,7 +215,7 @@ TEST_F(FileDigestsTest, AFileOfAnOverlayHasNone) {
         ::mount("overlay", merged.c_str(), "overlay", 0, layers.c_str()) != 0) {
       ::_exit(kCannotMount);
     }
-    ::_exit(Mapping(merged / "3", PROT_READ, MAP_SHARED).digests() ? 1 : 0);
+    ::_exit(TestMapping(merged / "3", PROT_READ, MAP_SHARED).digests() ? 1 : 0);
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
@@ -228,12 +228,12 @@ TEST_F(FileDigestsTest, AFileOfAnOverlayHasNone) {
 TEST_F(FileDigestsTest, AChangedFileIsHashedAnew) {
   struct stat before {};
   ASSERT_EQ(::stat(path(10).c_str(), &before), 0);
-  keep_all(Mapping(path(10), PROT_READ, MAP_SHARED));
+  keep_all(TestMapping(path(10), PROT_READ, MAP_SHARED));
   std::fstream(path(10), std::ios::in | std::ios::out | std::ios::binary).seekp(3 * kPart).write("changed", 7);
   const timespec times[2] = {before.st_atim, before.st_mtim};
   ASSERT_EQ(::utimensat(AT_FDCWD, path(10).c_str(), times, 0), 0);
   settle();
-  const Mapping now(path(10), PROT_READ, MAP_SHARED);
+  const TestMapping now(path(10), PROT_READ, MAP_SHARED);
   EXPECT_EQ(known(now.digests(), now), 0u);
   keep_all(now);
   EXPECT_EQ(known(now.digests(), now), kParts);
@@ -242,11 +242,11 @@ TEST_F(FileDigestsTest, AChangedFileIsHashedAnew) {
 // A program writes into a mapping of the file again and again, and its first write is long ago: only the first one
 // after the kernel has written the page back changes the file's time.
 TEST_F(FileDigestsTest, LaterWritesIntoASharedMappingAreSeen) {
-  const Mapping writer(path(12), PROT_READ | PROT_WRITE, MAP_SHARED);
+  const TestMapping writer(path(12), PROT_READ | PROT_WRITE, MAP_SHARED);
   writer.data()[0] ^= std::byte{1};
   set_time(path(12), 3600);
   settle();
-  const Mapping mapping(path(12), PROT_READ, MAP_SHARED);
+  const TestMapping mapping(path(12), PROT_READ, MAP_SHARED);
   keep_all(mapping);
   writer.data()[0] ^= std::byte{2};
   settle();
@@ -259,7 +259,7 @@ TEST_F(FileDigestsTest, LaterWritesIntoASharedMappingAreSeen) {
 }
 
 TEST_F(FileDigestsTest, NothingIsKeptOfAFileThatWasNotWrittenBack) {
-  const Mapping mapping(path(13), PROT_READ, MAP_SHARED);
+  const TestMapping mapping(path(13), PROT_READ, MAP_SHARED);
   auto digests = mapping.digests();
   ASSERT_TRUE(digests);
   digests->add(mapping.part(0), sha256(mapping.part(0)));
@@ -275,7 +275,7 @@ TEST_F(FileDigestsTest, NothingIsKeptOfAFileThatChangesMeanwhile) {
     const fs::path cache = folder_->path() / "cache" / "remotecl" / "digests";
     return std::distance(fs::directory_iterator(cache), fs::directory_iterator());
   };
-  const Mapping mapping(path(11), PROT_READ, MAP_SHARED);
+  const TestMapping mapping(path(11), PROT_READ, MAP_SHARED);
   auto digests = mapping.digests();
   ASSERT_TRUE(digests);
   digests->prepare();

@@ -36,7 +36,7 @@ class OfferedWrite {
   std::string go() {
     while (at_ < size_ && trouble_.empty()) {
       if (random_() % 8 == 0) change_link();
-      if (!waiting_.empty() && random_() % 3 == 0) answer_one();
+      if (!waiting_.empty() && random_() % 3 == 0) reply_to_one();
       take(offer_.next());
     }
     if (trouble_.empty() && awaits_ != waits_) trouble_ = "an answer was awaited and not reported, or the reverse";
@@ -69,7 +69,7 @@ class OfferedWrite {
         expect(step.offset == at_ && is_offered(at_) && !is_answered(at_), "waits for nothing");
         expect(!offer_.is_answered(), "waits for what was answered");
         ++awaits_;
-        while (!waiting_.empty() && !offer_.is_answered()) answer_one();
+        while (!waiting_.empty() && !offer_.is_answered()) reply_to_one();
         return expect(offer_.is_answered(), "no answer ends the wait");
       case UploadOffer::Action::kSkip:
         expect(is_offered(at_) && is_answered(at_) && has(at_), "leaves out what the server has not found");
@@ -108,7 +108,7 @@ class OfferedWrite {
     });
   }
 
-  void answer_one() {
+  void reply_to_one() {
     const auto at = waiting_.begin() + static_cast<std::ptrdiff_t>(random_() % waiting_.size());
     const Waiting answered = *at;
     waiting_.erase(at);
@@ -118,17 +118,18 @@ class OfferedWrite {
       if (found.back() != std::byte{}) found_ += size_at(answered.offset + i * kChunk);
     }
     answer_wrongly(answered.offset, found);
-    const auto taken = offer_.answer(answered.offset, found, true);
-    expect(taken != UploadOffer::Answer::kImpossible, "refuses an answer");
-    if (taken == UploadOffer::Answer::kAwaited) ++waits_;
+    const auto taken = offer_.take_reply(answered.offset, found, true);
+    expect(taken != UploadOffer::Effect::kImpossible, "refuses an answer");
+    if (taken == UploadOffer::Effect::kAwaited) ++waits_;
     // The same again is one too many.
-    expect(offer_.answer(answered.offset, found, true) == UploadOffer::Answer::kImpossible, "takes an answer twice");
+    expect(offer_.take_reply(answered.offset, found, true) == UploadOffer::Effect::kImpossible,
+           "takes an answer twice");
   }
 
   // None of these may change anything.
   void answer_wrongly(std::uint64_t offset, std::vector<std::byte> found) {
     const auto is_refused = [this](std::uint64_t at, const std::vector<std::byte>& said) {
-      return offer_.answer(at, said, true) == UploadOffer::Answer::kImpossible;
+      return offer_.take_reply(at, said, true) == UploadOffer::Effect::kImpossible;
     };
     switch (random_() % 4) {
       case 0:
@@ -181,7 +182,7 @@ TEST(UploadOfferTest, FirstOffersAreSmallUntilTheLinkIsKnownOrSomethingWasFound)
     if (is_known) link.sent(1u << 20, std::chrono::seconds(1));
     UploadOffer offer(link, nowhere(), 100 * kChunk);
     const auto first = offer.next();
-    offer.answer(0, std::vector<std::byte>(first.size / kChunk, std::byte(has_found)), true);
+    offer.take_reply(0, std::vector<std::byte>(first.size / kChunk, std::byte(has_found)), true);
     const auto second = offer.next();
     EXPECT_EQ(second.action, UploadOffer::Action::kOffer);
     return std::pair(first.size / kChunk, second.size / kChunk);
@@ -200,7 +201,7 @@ TEST(UploadOfferTest, FewChunksAreOfferedAheadUntilTheLinkIsKnown) {
     std::uint64_t offered = 0;
     for (auto step = offer.next(); step.action == UploadOffer::Action::kOffer; step = offer.next()) {
       offered = step.offset + step.size;
-      offer.answer(step.offset, std::vector<std::byte>(step.size / kChunk), true);
+      offer.take_reply(step.offset, std::vector<std::byte>(step.size / kChunk), true);
     }
     EXPECT_EQ(offered, (is_known ? 64 : 8) * kChunk);
   }
@@ -216,9 +217,9 @@ TEST(UploadOfferTest, AServerThatKeepsNothingGetsTheRestWithoutOffers) {
     offered = step.offset + step.size;
   }
   EXPECT_EQ(offer.next().action, UploadOffer::Action::kAwait);
-  EXPECT_EQ(offer.answer(0, std::vector<std::byte>(offered / kChunk / 2), false), UploadOffer::Answer::kAwaited);
-  EXPECT_EQ(offer.answer(offered / 2, std::vector<std::byte>(offered / kChunk / 2), false),
-            UploadOffer::Answer::kTaken);
+  EXPECT_EQ(offer.take_reply(0, std::vector<std::byte>(offered / kChunk / 2), false), UploadOffer::Effect::kAwaited);
+  EXPECT_EQ(offer.take_reply(offered / 2, std::vector<std::byte>(offered / kChunk / 2), false),
+            UploadOffer::Effect::kTaken);
   for (std::uint64_t at = 0; at < 200 * kChunk;) {
     const auto step = offer.next();
     ASSERT_EQ(step.action, UploadOffer::Action::kSend) << at;

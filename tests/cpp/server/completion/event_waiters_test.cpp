@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <future>
 
-#include "server/completion/told_events.h"
+#include "server/completion/reported_events.h"
 
 namespace remotecl::server {
 namespace {
 
-using EventWaitersTest = ToldEventsTest;
+using EventWaitersTest = ReportedEventsTest;
 
-TEST_F(EventWaitersTest, WhatEndedIsToldBeforeWhatWaitedForIt) {
+TEST_F(EventWaitersTest, WhatEndedIsReportedBeforeWhatWaitedForIt) {
   const cl_command_queue out_of_order = queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
   const cl_command_queue in_order[] = {queue(0), queue(0)};
   std::vector<int> expected;
@@ -24,11 +24,11 @@ TEST_F(EventWaitersTest, WhatEndedIsToldBeforeWhatWaitedForIt) {
     }
     for (cl_command_queue one : queues_) clFlush(one);
     clSetUserEventStatus(start, CL_COMPLETE);
-    ASSERT_EQ(told(expected.size()), expected);
+    ASSERT_EQ(reported(expected.size()), expected);
   }
 }
 
-TEST_F(EventWaitersTest, ManyThatEndTogetherAreToldInTheirOrder) {
+TEST_F(EventWaitersTest, ManyThatEndTogetherAreReportedInTheirOrder) {
   const cl_command_queue out_of_order = queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
   std::vector<int> expected;
   for (int i = 0; i < 100; ++i) expected.push_back(i);
@@ -38,11 +38,11 @@ TEST_F(EventWaitersTest, ManyThatEndTogetherAreToldInTheirOrder) {
     for (const int i : expected) note(last = marker(out_of_order, {last}), i);
     clFlush(out_of_order);
     clSetUserEventStatus(start, CL_COMPLETE);
-    ASSERT_EQ(told(expected.size()), expected);
+    ASSERT_EQ(reported(expected.size()), expected);
   }
 }
 
-TEST_F(EventWaitersTest, MoreThanThereAreThreadsForAreToldInTheirOrder) {
+TEST_F(EventWaitersTest, MoreThanThereAreThreadsForAreReportedInTheirOrder) {
   const cl_command_queue out_of_order = queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
   std::vector<int> expected;
   for (int i = 0; i < 200; ++i) expected.push_back(i);
@@ -52,32 +52,32 @@ TEST_F(EventWaitersTest, MoreThanThereAreThreadsForAreToldInTheirOrder) {
     for (const int i : expected) note(last = marker(out_of_order, {last}), i);
     clFlush(out_of_order);
     clSetUserEventStatus(start, CL_COMPLETE);
-    ASSERT_EQ(told(expected.size()), expected);
+    ASSERT_EQ(reported(expected.size()), expected);
   }
 }
 
-TEST_F(EventWaitersTest, WhatNoThreadIsLeftForIsToldInItsTurn) {
+TEST_F(EventWaitersTest, WhatNoThreadIsLeftForIsReportedInItsTurn) {
   constexpr int kMoreThanThreads = 200;
   const cl_event start = gate(), other = gate();
   const cl_command_queue out_of_order = queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
   const cl_event first = marker(queue(0), {start}), last = marker(out_of_order, {first});
   session_.notify(first, [this](cl_int) {
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, std::chrono::milliseconds(100), [this] { return !told_.empty(); });
-    told_.push_back(1);
+    changed_.wait_for(lock, std::chrono::milliseconds(100), [this] { return !reported_.empty(); });
+    reported_.push_back(1);
     changed_.notify_all();
   });
   for (int i = 0; i < kMoreThanThreads; ++i) session_.notify(marker(out_of_order, {other}), [](cl_int) {});
   note(last, 2);
   for (cl_command_queue one : queues_) clFlush(one);
   clSetUserEventStatus(start, CL_COMPLETE);
-  EXPECT_EQ(told(2), (std::vector<int>{1, 2}));
+  EXPECT_EQ(reported(2), (std::vector<int>{1, 2}));
   clSetUserEventStatus(other, CL_COMPLETE);
 }
 
 // A callback that has found its queue without more events must not count as free any more when the next one is asked
 // for.
-TEST_F(EventWaitersTest, WhatIsAskedForWhileACallbackEndsIsToldThoughAllThreadsWait) {
+TEST_F(EventWaitersTest, WhatIsAskedForWhileACallbackEndsIsReportedThoughAllThreadsWait) {
   constexpr int kMoreThanThreads = 200;
   const cl_event other = gate();
   const cl_command_queue busy = queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
@@ -95,7 +95,7 @@ TEST_F(EventWaitersTest, WhatIsAskedForWhileACallbackEndsIsToldThoughAllThreadsW
     note(second, 2);
     ends.join();
     clSetUserEventStatus(second_gate, CL_COMPLETE);
-    ASSERT_EQ(told(2), (std::vector<int>{1, 2})) << "round " << round;
+    ASSERT_EQ(reported(2), (std::vector<int>{1, 2})) << "round " << round;
   }
   clSetUserEventStatus(other, CL_COMPLETE);
 }
@@ -106,12 +106,12 @@ TEST_F(EventWaitersTest, OneThatIsHeldHoldsNoOther) {
   note(marker(queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE), {second}), 2);
   for (cl_command_queue one : queues_) clFlush(one);
   clSetUserEventStatus(second, CL_COMPLETE);
-  EXPECT_EQ(told(1), std::vector<int>{2});
+  EXPECT_EQ(reported(1), std::vector<int>{2});
   clSetUserEventStatus(first, CL_COMPLETE);
-  EXPECT_EQ(told(1), std::vector<int>{1});
+  EXPECT_EQ(reported(1), std::vector<int>{1});
 }
 
-// What tells of the first one has not come back, and must be waited for in its own session only.
+// The report of the first one has not come back, and must be waited for in its own session only.
 TEST_F(EventWaitersTest, OtherSessionsAndWhatIsApartDoNotWait) {
   const cl_event start = gate();
   const cl_event first = marker(queue(0), {start}), second = marker(queue(0), {first}),
@@ -124,11 +124,11 @@ TEST_F(EventWaitersTest, OtherSessionsAndWhatIsApartDoNotWait) {
   session_.notify_apart(last, noting(4));
   for (cl_command_queue one : queues_) clFlush(one);
   clSetUserEventStatus(start, CL_COMPLETE);
-  std::vector<int> others = told(2);
+  std::vector<int> others = reported(2);
   std::sort(others.begin(), others.end());
   EXPECT_EQ(others, (std::vector<int>{3, 4}));
   released.set_value();
-  EXPECT_EQ(told(1), std::vector<int>{2});
+  EXPECT_EQ(reported(1), std::vector<int>{2});
 }
 
 TEST_F(EventWaitersTest, OneThatIsAskedForAfterALaterOneOfItsQueueIsNotHeldByThat) {
@@ -141,44 +141,44 @@ TEST_F(EventWaitersTest, OneThatIsAskedForAfterALaterOneOfItsQueueIsNotHeldByTha
   session_.notify(first, noting(1), 1);
   clFlush(in_order);
   clSetUserEventStatus(first_gate, CL_COMPLETE);
-  EXPECT_EQ(told(1), std::vector<int>{1});
+  EXPECT_EQ(reported(1), std::vector<int>{1});
   session_.notify_asked(first, noting(3), 1);
-  EXPECT_EQ(told(1), std::vector<int>{3});
+  EXPECT_EQ(reported(1), std::vector<int>{3});
   clSetUserEventStatus(last_gate, CL_COMPLETE);
-  EXPECT_EQ(told(1), std::vector<int>{2});
+  EXPECT_EQ(reported(1), std::vector<int>{2});
 }
 
-TEST_F(EventWaitersTest, FailureIsTold) {
+TEST_F(EventWaitersTest, FailureIsReported) {
   const cl_command_queue in_order = queue(0);
   const cl_event start = gate();
   note(marker(in_order, {start}), 1);
   clFlush(in_order);
   clSetUserEventStatus(start, -7);
-  EXPECT_LT(told(1)[0], 0);
+  EXPECT_LT(reported(1)[0], 0);
 }
 
-TEST_F(EventWaitersTest, WhatHasEndedIsToldAtOnce) {
+TEST_F(EventWaitersTest, WhatHasEndedIsReportedAtOnce) {
   const cl_event event = marker(queue(0), {});
   clWaitForEvents(1, &event);
   note(event, 5);
-  EXPECT_EQ(told_, std::vector<int>{5});
+  EXPECT_EQ(reported_, std::vector<int>{5});
 }
 
-// The thread that tells of what has waited for it may not have come back from that when somebody asks for its end.
-TEST_F(EventWaitersTest, WhatHasEndedIsToldWhenAskedForAfterWhatWaitedForIt) {
+// The thread that reports what has waited for it may not have come back from that when somebody asks for its end.
+TEST_F(EventWaitersTest, WhatHasEndedIsReportedWhenAskedForAfterWhatWaitedForIt) {
   const cl_event start = gate();
   const cl_event first = marker(queue(0), {start}), last = marker(queue(0), {first});
-  std::promise<void> telling, released;
+  std::promise<void> reporting, released;
   session_.notify(last, [&](cl_int) {
-    telling.set_value();
+    reporting.set_value();
     released.get_future().wait();
   });
   for (cl_command_queue one : queues_) clFlush(one);
   clSetUserEventStatus(start, CL_COMPLETE);
-  telling.get_future().wait();
+  reporting.get_future().wait();
   auto asked = std::async(std::launch::async, [&] {
     session_.notify_asked(first, noting(1));
-    return told_;
+    return reported_;
   });
   EXPECT_EQ(asked.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
   released.set_value();
@@ -199,10 +199,10 @@ TEST_F(EventWaitersTest, WhoSeesAnEndDoesNotWaitForAThreadThatIsReporting) {
   note(ended, 2);
   {
     const std::lock_guard lock(mutex_);
-    EXPECT_EQ(told_, std::vector<int>{});
+    EXPECT_EQ(reported_, std::vector<int>{});
   }
   released.set_value();
-  EXPECT_EQ(told(1), std::vector<int>{2});
+  EXPECT_EQ(reported(1), std::vector<int>{2});
 }
 
 TEST_F(EventWaitersTest, ThreadsEndWithTheirSession) {
@@ -213,7 +213,7 @@ TEST_F(EventWaitersTest, ThreadsEndWithTheirSession) {
   ASSERT_TRUE(waiters->wait(end, function));
   waiters->stop();  // the event is still reported
   clSetUserEventStatus(start, CL_COMPLETE);
-  EXPECT_EQ(told(1), std::vector<int>{1});
+  EXPECT_EQ(reported(1), std::vector<int>{1});
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (waiters->ref_count() != 1 && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

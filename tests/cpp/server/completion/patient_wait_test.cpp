@@ -5,12 +5,12 @@
 #include <chrono>
 #include <future>
 
-#include "server/completion/told_events.h"
+#include "server/completion/reported_events.h"
 
 namespace remotecl::server {
 namespace {
 
-using PatientWaitTest = ToldEventsTest;
+using PatientWaitTest = ReportedEventsTest;
 using std::chrono::milliseconds;
 
 // Of this thread.

@@ -124,7 +124,7 @@ TEST(Daemon, PrintsDevicesAndAddress) {
   client.ping();
 }
 
-TEST(Daemon, TellsOfVariablesThatMeanNothing) {
+TEST(Daemon, ReportsVariablesThatMeanNothing) {
   struct Setting {
     Setting(const char* name, const char* value) : name(name) { ::setenv(name, value, 1); }
     ~Setting() { ::unsetenv(name); }
@@ -252,22 +252,22 @@ TEST(Daemon, TakesATokenFromItsStandardInputAndGoesOnWatchingThat) {
   EXPECT_EQ(daemon.errors(), "");
 }
 
-TEST(Daemon, TellsOnceThatItIsOutOfDescriptorsAndGoesOnWhenItHasSomeAgain) {
+TEST(Daemon, ReportsOnceThatItIsOutOfDescriptorsAndGoesOnWhenItHasSomeAgain) {
   Daemon daemon({"--listen", "127.0.0.1:0"});
   const Address address = daemon.start();
   daemon.limit_descriptors(3);
   std::vector<std::unique_ptr<Connection>> waiting;
   for (int i = 0; i < 3; ++i) waiting.push_back(tcp::connect(address, 5s));
-  const std::string told = daemon.errors_until("no connection can be accepted", 10s);
-  EXPECT_NE(told.find("Too many open files"), std::string::npos) << told;
-  EXPECT_NE(told.find("ulimit -n"), std::string::npos) << told;
+  const std::string reported = daemon.errors_until("no connection can be accepted", 10s);
+  EXPECT_NE(reported.find("Too many open files"), std::string::npos) << reported;
+  EXPECT_NE(reported.find("ulimit -n"), std::string::npos) << reported;
   daemon.limit_descriptors(Daemon::kDescriptorsMax);
   EXPECT_EQ(shake_hands(*waiting.front(), hello_of(Role::kControl))->status, WelcomeStatus::kAccepted);
   WireClient client(address);
   client.ping();
   daemon.signal(SIGTERM);
   EXPECT_EQ(daemon.wait(), 0);
-  const std::string log = told + daemon.errors();
+  const std::string log = reported + daemon.errors();
   const std::size_t first = log.find("no connection can be accepted");
   EXPECT_EQ(log.find("no connection can be accepted", first + 1), std::string::npos) << log;
   EXPECT_NE(log.find("connections are accepted again"), std::string::npos) << log;

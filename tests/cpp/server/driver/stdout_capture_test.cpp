@@ -19,7 +19,7 @@ struct Text {
   }
 };
 
-TEST(OutputCaptureTest, TakesBufferedAndUnbufferedTextInOrder) {
+TEST(StdoutCaptureTest, TakesBufferedAndUnbufferedTextInOrder) {
   StdoutCapture capture;
   Text text;
   capture.run(
@@ -33,7 +33,7 @@ TEST(OutputCaptureTest, TakesBufferedAndUnbufferedTextInOrder) {
   EXPECT_EQ(text.text, "one two three");
 }
 
-TEST(OutputCaptureTest, TakesMoreThanAPipeHolds) {
+TEST(StdoutCaptureTest, TakesMoreThanAPipeHolds) {
   StdoutCapture capture;
   Text text;
   const std::string line(1023, 'x');
@@ -45,7 +45,7 @@ TEST(OutputCaptureTest, TakesMoreThanAPipeHolds) {
   EXPECT_EQ(text.text.size(), 4096u * 1024);
 }
 
-TEST(OutputCaptureTest, StandardOutputIsItselfAgain) {
+TEST(StdoutCaptureTest, StandardOutputIsItselfAgain) {
   StdoutCapture capture;
   Text outer, inner, after;
   // The outer capture stands for the real standard output.
@@ -60,7 +60,7 @@ TEST(OutputCaptureTest, StandardOutputIsItselfAgain) {
   EXPECT_EQ(inner.text, "inside");
 }
 
-TEST(OutputCaptureTest, ThreadsTakeTurns) {
+TEST(StdoutCaptureTest, ThreadsTakeTurns) {
   StdoutCapture capture;
   std::vector<Text> texts(8);
   std::vector<std::thread> threads;

@@ -8,35 +8,35 @@
 namespace remotecl::server {
 namespace {
 
-using Places = std::vector<std::uint32_t>;
+using Indices = std::vector<std::uint32_t>;
 
 TEST(RecordedOrderTest, CommandsWaitForWhatTheyName) {
   RecordedOrder order;
   order.add_command({});
-  order.add_command(Places{0});
-  order.add_command(Places{1, 0, 1});
+  order.add_command(Indices{0});
+  order.add_command(Indices{1, 0, 1});
   order.add_command({});
   order.finish();
-  EXPECT_EQ(order.places()[0].after, Places{});
-  EXPECT_EQ(order.places()[1].after, Places{0});
-  EXPECT_EQ(order.places()[2].after, (Places{0, 1}));
-  EXPECT_EQ(order.last(), (Places{2, 3}));
+  EXPECT_EQ(order.nodes()[0].after, Indices{});
+  EXPECT_EQ(order.nodes()[1].after, Indices{0});
+  EXPECT_EQ(order.nodes()[2].after, (Indices{0, 1}));
+  EXPECT_EQ(order.last(), (Indices{2, 3}));
 }
 
 TEST(RecordedOrderTest, BarrierJoinsWhatNothingWaitsFor) {
   RecordedOrder order;
   order.add_command({});
   order.add_command({});
-  order.add_command(Places{1});
+  order.add_command(Indices{1});
   order.add_point({}, true, true);
   order.add_command({});
   order.add_command({});
   order.finish();
-  EXPECT_EQ(order.places()[3].after, (Places{0, 2}));
-  EXPECT_FALSE(order.places()[3].is_idle);
-  EXPECT_EQ(order.places()[4].after, Places{3});
-  EXPECT_EQ(order.places()[5].after, Places{3});
-  EXPECT_EQ(order.last(), (Places{4, 5}));
+  EXPECT_EQ(order.nodes()[3].after, (Indices{0, 2}));
+  EXPECT_FALSE(order.nodes()[3].is_idle);
+  EXPECT_EQ(order.nodes()[4].after, Indices{3});
+  EXPECT_EQ(order.nodes()[5].after, Indices{3});
+  EXPECT_EQ(order.last(), (Indices{4, 5}));
 }
 
 TEST(RecordedOrderTest, BarrierBehindOneCommandNeedsNothing) {
@@ -44,33 +44,33 @@ TEST(RecordedOrderTest, BarrierBehindOneCommandNeedsNothing) {
   order.add_command({});
   order.add_point({}, true, true);
   order.add_command({});
-  order.add_point(Places{2}, false, false);
-  order.add_command(Places{3});
+  order.add_point(Indices{2}, false, false);
+  order.add_command(Indices{3});
   order.finish();
-  EXPECT_TRUE(order.places()[1].is_idle);
-  EXPECT_EQ(order.places()[2].after, Places{0});
-  EXPECT_TRUE(order.places()[3].is_idle);
-  EXPECT_EQ(order.places()[4].after, Places{2});
-  EXPECT_EQ(order.last(), Places{4});
+  EXPECT_TRUE(order.nodes()[1].is_idle);
+  EXPECT_EQ(order.nodes()[2].after, Indices{0});
+  EXPECT_TRUE(order.nodes()[3].is_idle);
+  EXPECT_EQ(order.nodes()[4].after, Indices{2});
+  EXPECT_EQ(order.last(), Indices{4});
 }
 
 TEST(RecordedOrderTest, BarrierWithAListLeavesTheOthersOpen) {
   RecordedOrder order;
   order.add_command({});
   order.add_command({});
-  order.add_point(Places{1}, false, true);
+  order.add_point(Indices{1}, false, true);
   order.add_command({});
   order.finish();
-  EXPECT_EQ(order.places()[3].after, Places{1});
-  EXPECT_EQ(order.last(), (Places{0, 3}));
+  EXPECT_EQ(order.nodes()[3].after, Indices{1});
+  EXPECT_EQ(order.last(), (Indices{0, 3}));
 }
 
 TEST(RecordedOrderTest, NothingAtAll) {
   RecordedOrder order;
   order.add_point({}, true, true);
-  order.add_point(Places{0}, false, true);
+  order.add_point(Indices{0}, false, true);
   order.finish();
-  EXPECT_EQ(order.last(), Places{});
+  EXPECT_EQ(order.last(), Indices{});
 }
 
 // Against the definition: what each place must come after, spelled out as sets.
@@ -81,9 +81,9 @@ TEST(RecordedOrderTest, KeepsEveryOrderThatIsAskedFor) {
     std::vector<std::vector<bool>> required;  // [place][earlier]
     std::vector<bool> always;                 // of the last barrier
     const std::size_t count = 1 + random() % 14;
-    for (std::uint32_t place = 0; place < count; ++place) {
-      Places waits;
-      for (std::uint32_t earlier = 0; earlier < place; ++earlier) {
+    for (std::uint32_t node = 0; node < count; ++node) {
+      Indices waits;
+      for (std::uint32_t earlier = 0; earlier < node; ++earlier) {
         if (random() % 5 == 0) waits.push_back(earlier);
       }
       const bool is_point = random() % 3 == 0;
@@ -91,11 +91,11 @@ TEST(RecordedOrderTest, KeepsEveryOrderThatIsAskedFor) {
       const bool for_all = is_point && waits.empty();
       std::vector<bool> after = always;
       after.resize(count);
-      for (std::uint32_t earlier = 0; earlier < place; ++earlier) {
+      for (std::uint32_t earlier = 0; earlier < node; ++earlier) {
         const bool named = for_all || std::find(waits.begin(), waits.end(), earlier) != waits.end();
         if (!named) continue;
         after[earlier] = true;
-        for (std::uint32_t i = 0; i < place; ++i) after[i] = after[i] || required[earlier][i];
+        for (std::uint32_t i = 0; i < node; ++i) after[i] = after[i] || required[earlier][i];
       }
       required.push_back(after);
       if (is_point) {
@@ -105,28 +105,28 @@ TEST(RecordedOrderTest, KeepsEveryOrderThatIsAskedFor) {
       }
       if (is_barrier) {
         always = after;
-        always[place] = true;
+        always[node] = true;
       }
     }
     order.finish();
     std::vector<std::vector<bool>> kept(count, std::vector<bool>(count));  // transitively, by what the driver is told
-    const auto close = [&](const Places& places, std::vector<bool>& set) {
-      for (const std::uint32_t earlier : places) {
-        EXPECT_FALSE(order.places()[earlier].is_idle);
+    const auto close = [&](const Indices& indices, std::vector<bool>& set) {
+      for (const std::uint32_t earlier : indices) {
+        EXPECT_FALSE(order.nodes()[earlier].is_idle);
         set[earlier] = true;
         for (std::size_t i = 0; i < count; ++i) set[i] = set[i] || kept[earlier][i];
       }
     };
-    for (std::size_t place = 0; place < count; ++place) close(order.places()[place].after, kept[place]);
+    for (std::size_t node = 0; node < count; ++node) close(order.nodes()[node].after, kept[node]);
     std::vector<bool> at_end(count);
     close(order.last(), at_end);
-    for (std::size_t place = 0; place < count; ++place) {
-      const bool is_idle = order.places()[place].is_idle;
-      ASSERT_TRUE(is_idle || at_end[place]) << "the end does not wait for " << place;
-      for (std::size_t earlier = 0; earlier < place; ++earlier) {
-        if (order.places()[earlier].is_idle) continue;
-        ASSERT_EQ(kept[place][earlier], required[place][earlier])
-            << place << " after " << earlier << " in round " << round;
+    for (std::size_t node = 0; node < count; ++node) {
+      const bool is_idle = order.nodes()[node].is_idle;
+      ASSERT_TRUE(is_idle || at_end[node]) << "the end does not wait for " << node;
+      for (std::size_t earlier = 0; earlier < node; ++earlier) {
+        if (order.nodes()[earlier].is_idle) continue;
+        ASSERT_EQ(kept[node][earlier], required[node][earlier])
+            << node << " after " << earlier << " in round " << round;
       }
     }
   }

@@ -1,4 +1,4 @@
-// What a daemon tells of commands that are traced.
+// What a daemon reports of commands that are traced.
 #include <map>
 #include <set>
 
@@ -15,7 +15,7 @@ class TraceTest : public CommandTest {
   }
 };
 
-TEST_F(TraceTest, CommandWithoutAnEventTellsItsTimes) {
+TEST_F(TraceTest, CommandWithoutAnEventReportsItsTimes) {
   const std::uint64_t before = host_time_ns();
   client_.trace_next();
   add(5);
@@ -36,7 +36,7 @@ TEST_F(TraceTest, CommandWithoutAnEventTellsItsTimes) {
   EXPECT_FALSE(client_.has_ended(0));
 }
 
-TEST_F(TraceTest, ProfiledCommandTellsTheDevicesTimes) {
+TEST_F(TraceTest, ProfiledCommandReportsTheDevicesTimes) {
   const ObjectId profiled = client_.make_queue(CL_QUEUE_PROFILING_ENABLE);
   client_.trace_next();
   add(5, 1000, {}, profiled);
@@ -86,7 +86,7 @@ TEST_F(TraceTest, FailedCommandsSaySo) {
   EXPECT_NE(failed.ended_ns, 0u);
 }
 
-TEST_F(TraceTest, TransfersTell) {
+TEST_F(TraceTest, TransfersReportTheirTimes) {
   constexpr std::size_t kSize = 1u << 20;
   const ObjectId buffer = client_.make_buffer(kSize);
   client_.trace_next();
@@ -189,7 +189,7 @@ TEST_F(TraceTest, OnlyCommandsCanBeTraced) {
   EXPECT_NE(client_.wait<SessionError>()->text.find("no command asks for its times"), std::string::npos);
 }
 
-TEST_F(TraceTest, ServerTellsItsOwnClock) {
+TEST_F(TraceTest, ServerReportsItsOwnClock) {
   const std::uint64_t before = host_time_ns();
   client_.send(ReadClock{kServerClock, 5});
   const auto clock = client_.wait<Clock>();

@@ -37,7 +37,7 @@ LimitsTable limits_of(std::uint64_t command_seconds) {
   return limits;
 }
 
-TEST(LongCommandsTest, WhatGoesOnIsToldToWhoAsks) {
+TEST(LongCommandsTest, WhatGoesOnIsReportedToWhoAsks) {
   server::Server server(Address{"127.0.0.1", 0}, "0");
   WireMonitor monitor(server.address());
   {

@@ -9,7 +9,7 @@ namespace {
 
 class SvmTest : public CommandTest {
  protected:
-  struct Answer {
+  struct AllocateReply {
     std::int32_t error;
     std::uint64_t address;
   };
@@ -20,8 +20,8 @@ class SvmTest : public CommandTest {
     ::munmap(pages, size);
     return reinterpret_cast<std::uintptr_t>(pages);
   }
-  Answer allocate(ObjectId buffer, std::uint64_t address, std::uint64_t size, std::uint64_t alignment = 128,
-                  std::vector<std::uint32_t> devices = {0}) {
+  AllocateReply allocate(ObjectId buffer, std::uint64_t address, std::uint64_t size, std::uint64_t alignment = 128,
+                         std::vector<std::uint32_t> devices = {0}) {
     const Token token = client_.id();
     client_.send(AllocateSvm{buffer, token, std::span<const std::uint32_t>(devices), CL_MEM_READ_WRITE, size, alignment,
                              address});
@@ -43,9 +43,9 @@ class SvmTest : public CommandTest {
 TEST_F(SvmTest, LiesWhereTheClientProposes) {
   const std::uint64_t address = free_address();
   const ObjectId memory = client_.id();
-  const Answer answer = allocate(memory, address, 4096);
-  ASSERT_EQ(answer.error, CL_SUCCESS);
-  ASSERT_EQ(answer.address, address);
+  const AllocateReply reply = allocate(memory, address, 4096);
+  ASSERT_EQ(reply.error, CL_SUCCESS);
+  ASSERT_EQ(reply.address, address);
   // Commands on buffers see what kernels do through the address, and the other way round.
   client_.write<int>(queue_, memory, std::vector<int>(16, 5));
   add_at(address, 2, 1000);
@@ -59,12 +59,12 @@ TEST_F(SvmTest, DriverMayChooseThePlace) {
   const std::uint64_t address = free_address();
   for (const std::uint64_t alignment : {1, 128, 65536}) {
     const ObjectId memory = client_.id();
-    const Answer answer = allocate(memory, address, 5000, alignment);
-    ASSERT_EQ(answer.error, CL_SUCCESS);
-    EXPECT_NE(answer.address, address);
-    EXPECT_EQ(answer.address % std::max<std::uint64_t>(alignment, 4096), 0u) << "whole pages";
+    const AllocateReply reply = allocate(memory, address, 5000, alignment);
+    ASSERT_EQ(reply.error, CL_SUCCESS);
+    EXPECT_NE(reply.address, address);
+    EXPECT_EQ(reply.address % std::max<std::uint64_t>(alignment, 4096), 0u) << "whole pages";
     client_.write<int>(queue_, memory, std::vector<int>(1250, 5));
-    add_at(answer.address + 64, 2, client_.id() + 1000);
+    add_at(reply.address + 64, 2, client_.id() + 1000);
     std::vector<int> expected(1250, 5);
     std::fill_n(expected.begin() + 16, 16, 7);
     EXPECT_EQ(client_.read<int>(queue_, memory, 1250), expected);

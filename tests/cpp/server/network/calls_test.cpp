@@ -104,10 +104,10 @@ TEST_F(CallsTest, OneGroupPollsManyConnections) {
   EXPECT_LT(numbers[4], 5000);
 }
 
-TEST_F(CallsTest, WhatAPollTellsOfIsThere) {
+TEST_F(CallsTest, WhatAPollReportsIsThere) {
   constexpr int kConnections = 4000;
   const auto network = make_network();
-  KernelRun run(program(), network, "accept_told", {0, kConnections, -1}, {.items = 8, .text = "tcp:127.0.0.1:0"});
+  KernelRun run(program(), network, "accept_polled", {0, kConnections, -1}, {.items = 8, .text = "tcp:127.0.0.1:0"});
   const std::uint16_t port = port_of(run);
   for (int i = 0; i < kConnections; i += 40) {
     std::vector<server::Descriptor> sockets;

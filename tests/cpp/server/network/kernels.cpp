@@ -160,8 +160,8 @@ __kernel void poll_many(ARGUMENTS) {
   if (FIRST) { n[2] = echoed; n[5] = nobody; }
 }
 
-// Accepts what it is told of, one after the other, and says how often nothing was there.
-__kernel void accept_told(ARGUMENTS) {
+// Accepts what a poll reports, one after the other, and says how often nothing was there.
+__kernel void accept_polled(ARGUMENTS) {
   RCL_GROUP(g, net);
   int listener = rcl_bind(g, TEXT);
   POLL_ARRAYS
@@ -196,7 +196,7 @@ __kernel void wait_for_ever(ARGUMENTS) {
   if (FIRST) { n[1] = s; n[2] = after; }
 }
 
-// Receives n[1] datagrams and sends each back to where it came from, then tells TEXT how many there were.
+// Receives n[1] datagrams and sends each back to where it came from, then sends TEXT how many there were.
 __kernel void datagrams(ARGUMENTS) {
   RCL_GROUP(g, net);
   int s = rcl_bind(g, "udp:127.0.0.1:0");

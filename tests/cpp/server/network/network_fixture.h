@@ -33,7 +33,7 @@ class NetworkTest : public ::testing::Test {
   }
   // The kernels of kernels.h.
   static KernelProgram& program();
-  // A kernel that tells in numbers[0] where it listens.
+  // A kernel that writes to numbers[0] where it listens.
   static std::uint16_t port_of(const KernelRun& run) {
     cl_int port = 0;
     EXPECT_TRUE(soon([&] { return (port = run.number_now(0)) != 0; }));

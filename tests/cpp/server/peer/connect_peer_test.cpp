@@ -28,24 +28,24 @@ std::string own_address() {
   return found;
 }
 
-struct Answer {
+struct ConnectReply {
   std::string text;
   Clock::duration time{};
 };
 
 // What the server says of an address that it is to connect to.
-Answer ask(WireClient& client, const Address& to, const std::string& name) {
+ConnectReply ask(WireClient& client, const Address& to, const std::string& name) {
   static LinkId link = 0;
   const PeerAddress address{to.host, to.port};
   const auto begin = Clock::now();
   client.send(ConnectPeer{2, ++link, 1, 1, {}, std::span<const PeerAddress>(&address, 1), {}});
   const auto state = client.wait<PeerState>([](const PeerState& state) { return state.link == link; });
   EXPECT_EQ(state->is_connected, 0u);
-  Answer answer{std::string(state->text), Clock::now() - begin};
-  const std::size_t at = answer.text.find(to.text());
-  EXPECT_NE(at, std::string::npos) << answer.text;
-  if (at != std::string::npos) answer.text.replace(at, to.text().size(), name);
-  return answer;
+  ConnectReply reply{std::string(state->text), Clock::now() - begin};
+  const std::size_t at = reply.text.find(to.text());
+  EXPECT_NE(at, std::string::npos) << reply.text;
+  if (at != std::string::npos) reply.text.replace(at, to.text().size(), name);
+  return reply;
 }
 
 // Ports of `host` that are open and closed: to who says nothing, to who says something else, and to nobody.
@@ -65,11 +65,11 @@ class Ports {
   Ports(const Ports&) = delete;
   Ports& operator=(const Ports&) = delete;
 
-  std::vector<Answer> answers(WireClient& client) const {
-    std::vector<Answer> answers;
+  std::vector<ConnectReply> replies(WireClient& client) const {
+    std::vector<ConnectReply> replies;
     for (const Address& to : {silent_.address(), talking_.address(), closed_})
-      answers.push_back(ask(client, to, "there"));
-    return answers;
+      replies.push_back(ask(client, to, "there"));
+    return replies;
   }
 
  private:
@@ -83,10 +83,10 @@ class ConnectPeerTest : public ServerTest {};
 TEST_F(ConnectPeerTest, TellsNothingOfWhoIsNoServer) {
   const Ports ports("127.0.0.1");
   WireClient client(address());
-  const auto answers = ports.answers(client);
-  for (const Answer& answer : answers) {
-    EXPECT_EQ(answer.text, answers.front().text);
-    EXPECT_NE(answer.text.find("no server"), std::string::npos) << answer.text;
+  const auto replies = ports.replies(client);
+  for (const ConnectReply& reply : replies) {
+    EXPECT_EQ(reply.text, replies.front().text);
+    EXPECT_NE(reply.text.find("no server"), std::string::npos) << reply.text;
   }
 }
 
@@ -96,10 +96,10 @@ TEST_F(ConnectPeerTest, TellsOthersThanItsOwnMachineNothingByItsTimeEither) {
   server::Server server({host, 0}, "0");
   const Ports ports(host);
   WireClient client(server.address());
-  const auto answers = ports.answers(client);
-  for (const Answer& answer : answers) {
-    EXPECT_EQ(answer.text, answers.front().text);
-    EXPECT_LT(std::chrono::abs(answer.time - answers.front().time), 1s);
+  const auto replies = ports.replies(client);
+  for (const ConnectReply& reply : replies) {
+    EXPECT_EQ(reply.text, replies.front().text);
+    EXPECT_LT(std::chrono::abs(reply.time - replies.front().time), 1s);
   }
 }
 
@@ -108,8 +108,8 @@ TEST_F(ConnectPeerTest, ConnectsOthersThanItsOwnMachineNotToItself) {
   if (host.empty()) GTEST_SKIP() << "this machine has no address but loopback";
   server::Server server({host, 0}, "0");
   WireClient client(server.address());
-  const Answer answer = ask(client, address(), "there");
-  EXPECT_NE(answer.text.find("loopback"), std::string::npos) << answer.text;
+  const ConnectReply reply = ask(client, address(), "there");
+  EXPECT_NE(reply.text.find("loopback"), std::string::npos) << reply.text;
 }
 
 TEST_F(ConnectPeerTest, ConnectsOnlyWhereItsOperatorAllows) {

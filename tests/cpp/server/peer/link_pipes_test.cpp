@@ -87,12 +87,12 @@ class LinkPipesTest : public ::testing::Test {
     while (from.buffer.next(code, payload) == MessageBuffer::Next::kMessage) {
       const auto is = [&](auto& message) { return message.kCode == code && Decoder(payload).read(message); };
       ConnectName connect;
-      NameAnswer answer;
+      NameReply answer;
       PipeData data;
       PipeCredit credit;
       PipeEnd end;
       if (is(connect)) to.connect(connect);
-      if (is(answer)) to.answered(answer);
+      if (is(answer)) to.take_reply(answer);
       if (is(data)) to.deliver(data);
       if (is(credit)) to.credit(credit);
       if (is(end)) to.end(end);
@@ -306,14 +306,14 @@ TEST_F(LinkPipesTest, APeerCannotSendWhatWasNotAskedFor) {
   EXPECT_NE(refusal_of(here, &LinkPipes::deliver, PipeData{1, little}), "") << "more than the window";
   EXPECT_EQ(refusal_of(here, &LinkPipes::end, PipeEnd{1, 0}), "");
   EXPECT_NE(refusal_of(here, &LinkPipes::deliver, PipeData{1, {}}), "") << "after the end";
-  EXPECT_NE(refusal_of(here, &LinkPipes::answered, NameAnswer{1, 0, 1, 1}), "") << "nobody asks";
+  EXPECT_NE(refusal_of(here, &LinkPipes::take_reply, NameReply{1, 0, 1, 1}), "") << "nobody asks";
   EXPECT_NE(refusal_of(here, &LinkPipes::connect, ConnectName{1, 1, std::string(200, 'x')}), "");
   ask("question");
   LinkPipes& asking = *near_.pipes;
   EXPECT_NE(refusal_of(asking, &LinkPipes::deliver, PipeData{2, little}), "") << "it is not connected";
-  EXPECT_NE(refusal_of(asking, &LinkPipes::answered, NameAnswer{2, -5, 1, 1}), "");
-  EXPECT_NE(refusal_of(asking, &LinkPipes::answered, NameAnswer{2, 0, 0, 1}), "");
-  EXPECT_EQ(refusal_of(asking, &LinkPipes::answered, NameAnswer{2, ENOENT, 0, 0}), "");
+  EXPECT_NE(refusal_of(asking, &LinkPipes::take_reply, NameReply{2, -5, 1, 1}), "");
+  EXPECT_NE(refusal_of(asking, &LinkPipes::take_reply, NameReply{2, 0, 0, 1}), "");
+  EXPECT_EQ(refusal_of(asking, &LinkPipes::take_reply, NameReply{2, ENOENT, 0, 0}), "");
   EXPECT_EQ(answer().error, ECONNREFUSED);
 }
 
@@ -332,7 +332,7 @@ class HostilePipesTest : public HostilePeerTest {};
 TEST_F(HostilePipesTest, NamesOfNobodyAreRefused) {
   join();
   say(ConnectName{5, 1000, "nobody"});
-  const auto answer = next<NameAnswer>();
+  const auto answer = next<NameReply>();
   EXPECT_EQ(answer->pipe, 5u);
   EXPECT_EQ(answer->error, ENOENT);
 }
@@ -345,7 +345,7 @@ TEST_F(HostilePipesTest, DataOfNoConnectionEndsTheLink) {
 
 TEST_F(HostilePipesTest, AnAnswerThatNobodyAskedForEndsTheLink) {
   join();
-  say(NameAnswer{1, 0, 1, 1});
+  say(NameReply{1, 0, 1, 1});
   expect_only_link_ends("has not asked");
 }
 

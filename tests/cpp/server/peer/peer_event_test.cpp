@@ -1,4 +1,4 @@
-// Events whose end one server tells another.
+// Events whose end one server reports to another.
 #include "server/peer/peer_fixture.h"
 
 namespace remotecl::testing {

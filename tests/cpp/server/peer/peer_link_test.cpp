@@ -129,7 +129,7 @@ TEST_F(PeerLinkTest, CutLinkIsReportedAndFailsWhatWaits) {
   control_->shutdown();
   EXPECT_EQ(end_of_link(a_), "the other server closed the connection");
   for (const EventId event : {small, large, offered}) EXPECT_LT(a_.event_status(event), 0);
-  // What ends only now cannot be told any more, and later commands fail at once.
+  // What ends only now cannot be reported any more, and later commands fail at once.
   a_.send(SignalEvent{gate, -4});
   const auto undelivered = a_.wait<SignalUndelivered>();
   EXPECT_EQ(undelivered->event, gate);

@@ -31,7 +31,7 @@ std::string key_of(std::string_view source, std::string_view options = {}) {
   return BuildCache::key(*make_program(source), {1, 1, {}, options, {}, {}});
 }
 
-TEST(BuiltProgramsTest, AllThatMattersIsInTheKey) {
+TEST(BuildKeyTest, AllThatMattersIsInTheKey) {
   const std::string keys[] = {key_of("ab"), key_of("a"), key_of("a", "b"), key_of("a", "-cl-std=CL1.2"),
                               key_of("b", "a")};
   EXPECT_EQ(std::set<std::string>(std::begin(keys), std::end(keys)).size(), std::size(keys));
@@ -39,7 +39,7 @@ TEST(BuiltProgramsTest, AllThatMattersIsInTheKey) {
   EXPECT_EQ(key_of("a", "b"), key_of("a", "b"));
 }
 
-TEST(BuiltProgramsTest, WhatMustNotBeSharedHasNone) {
+TEST(BuildKeyTest, WhatMustNotBeSharedHasNone) {
   for (const char* options : {"-cl-std=CL2.0", "-g -cl-std=CL3.0", "-cl-std=CL1.2 -cl-std=CL2.0", "-cl-std=CLC++"}) {
     EXPECT_EQ(key_of(kSource, options), "") << "it may have variables: " << options;
   }
@@ -52,7 +52,7 @@ TEST(BuiltProgramsTest, WhatMustNotBeSharedHasNone) {
   EXPECT_EQ(BuildCache::key(*make_program(kSource, ProgramOrigin::kIl), {1, 1, {}, {}, {}, {}}), "");
 }
 
-class BuiltProgramsOfADeviceTest : public ::testing::Test {
+class BuildCacheTest : public ::testing::Test {
  protected:
   // As if it had been built.
   void keep(const std::string& key, bool is_executable = true, std::uint64_t variables = 0, std::size_t kernels = 1) {
@@ -80,17 +80,17 @@ class BuiltProgramsOfADeviceTest : public ::testing::Test {
   BuildCache built_;
 };
 
-TEST_F(BuiltProgramsOfADeviceTest, IsFoundByItsKeyOnly) {
+TEST_F(BuildCacheTest, IsFoundByItsKeyOnly) {
   keep("a");
   EXPECT_TRUE(has("a"));
   EXPECT_FALSE(has("b"));
 }
 
-TEST_F(BuiltProgramsOfADeviceTest, WhatIsBuiltAgainIsTheSameProgram) {
+TEST_F(BuildCacheTest, WhatIsBuiltAgainIsTheSameProgram) {
   const auto program = make_program(kSource);
   const auto build = [&](const std::string& key) {
     server::BuildReport report;
-    const cl_program native = report.build(*program, device_, server::PlacedFiles(), built_, key);
+    const cl_program native = report.build(*program, device_, server::WrittenFiles(), built_, key);
     EXPECT_TRUE(report.executable(0));
     EXPECT_EQ(report.traits(0).at("f").arguments.size(), 2u);
     return native;
@@ -102,7 +102,7 @@ TEST_F(BuiltProgramsOfADeviceTest, WhatIsBuiltAgainIsTheSameProgram) {
   for (const cl_program native : {first, again, other, alone}) clReleaseProgram(native);
 }
 
-TEST_F(BuiltProgramsOfADeviceTest, FailedOnesAndThoseWithVariablesAreNotKept) {
+TEST_F(BuildCacheTest, FailedOnesAndThoseWithVariablesAreNotKept) {
   keep("failed", false);
   keep("has variables", true, 4);
   keep("without kernels", true, 0, 0);
@@ -111,7 +111,7 @@ TEST_F(BuiltProgramsOfADeviceTest, FailedOnesAndThoseWithVariablesAreNotKept) {
   EXPECT_FALSE(has("without kernels"));
 }
 
-TEST_F(BuiltProgramsOfADeviceTest, TheOneThatNobodyAskedForLongestGoesFirst) {
+TEST_F(BuildCacheTest, TheOneThatNobodyAskedForLongestGoesFirst) {
   for (int i = 0; i < 64; ++i) keep(std::to_string(i));
   EXPECT_TRUE(has("0"));
   keep("64");

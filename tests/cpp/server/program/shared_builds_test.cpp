@@ -73,10 +73,10 @@ TEST_F(SharedBuildsTest, OneServerCompiles) {
   const std::string source = unique(kSource);
   const int before = sources;
   const Token first = send_build(a_, program_, source, 0, 5);
-  const std::string told = described(wait_for(a_, first));
+  const std::string reported = described(wait_for(a_, first));
   EXPECT_EQ(sources, before + 1);
   const Token second = send_build(b_, others_program_, source, kFirst, 5);
-  EXPECT_EQ(described(wait_for(b_, second)), told);
+  EXPECT_EQ(described(wait_for(b_, second)), reported);
   EXPECT_EQ(sources, before + 1);
   EXPECT_EQ(result_of(a_, a_queue_, program_), 107);
   EXPECT_EQ(result_of(b_, b_queue_, others_program_), 107);
@@ -99,10 +99,10 @@ TEST_F(SharedBuildsTest, AFailureIsShared) {
   const std::string source = unique(kWrong);
   const int before = sources;
   const Token first = send_build(a_, program_, source, 0, 5);
-  const auto told = wait_for(a_, first);
+  const auto reported = wait_for(a_, first);
   const Token second = send_build(b_, others_program_, source, kFirst, 5);
-  EXPECT_EQ(described(wait_for(b_, second)), described(told));
-  told->builds.for_each([](const DeviceBuild& build) {
+  EXPECT_EQ(described(wait_for(b_, second)), described(reported));
+  reported->builds.for_each([](const DeviceBuild& build) {
     EXPECT_EQ(build.error, CL_BUILD_PROGRAM_FAILURE);
     EXPECT_NE(build.log, "");
   });

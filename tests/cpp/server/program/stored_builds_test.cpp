@@ -17,12 +17,12 @@ using server::BuildCache;
 using server::BuildRecord;
 using server::BuildReport;
 using server::ClientFiles;
-using server::PlacedFiles;
 using server::Program;
 using server::ProgramOrigin;
 using server::Server;
 using server::StoredBuilds;
 using server::StoredRequest;
+using server::WrittenFiles;
 
 constexpr char kStoredSource[] = "kernel void f(global int* data, int value) { data[0] += value; }";
 constexpr char kTwoKernels[] =
@@ -59,7 +59,7 @@ class StoredBuildsTest : public ::testing::Test {
     Store store = open_store(std::move(folder));
     BuildCache cache(&store);
     const StoredRequest request{{}, owner};
-    const cl_program native = report.build(*make_program(source), device_, PlacedFiles(), cache, "", &request);
+    const cl_program native = report.build(*make_program(source), device_, WrittenFiles(), cache, "", &request);
     cache.stored()->save_all(std::chrono::steady_clock::now() + std::chrono::minutes(1));
     counts = store.counts();
     return native;

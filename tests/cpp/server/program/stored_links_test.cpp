@@ -14,10 +14,10 @@ using server::BuildReport;
 using server::IncludedSource;
 using server::LinkInput;
 using server::Native;
-using server::PlacedFiles;
 using server::ProgramOrigin;
 using server::StoredBuilds;
 using server::StoredRequest;
+using server::WrittenFiles;
 
 // The fake driver knows the kernel by its name.
 constexpr char kMain[] = R"(
@@ -59,7 +59,7 @@ class StoredLinksTest : public ::testing::Test {
   }
   Made compile(const char* source, const std::string& owner = "alice") {
     return make(owner, [&](BuildReport& report, StoredBuilds& store, const StoredRequest& request) {
-      return report.compile(*make_program(source), device_, PlacedFiles(), {}, store, request);
+      return report.compile(*make_program(source), device_, WrittenFiles(), {}, store, request);
     });
   }
   Made link(const Made& part, const std::string& options = "", const std::string& owner = "alice") {

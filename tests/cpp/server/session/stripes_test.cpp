@@ -134,10 +134,10 @@ TEST_F(StripesTest, WhoDoesNotKnowTheSecretIsNoPartOfIt) {
   auto first = ask_for(3);
   EXPECT_EQ(answer(1, invitation().secret), WelcomeStatus::kUnknownSession) << "the session's is another one";
   EXPECT_EQ(answer(1, Secret{}), WelcomeStatus::kUnknownSession);
-  EXPECT_EQ(answer(0, group_.secret), WelcomeStatus::kUnknownSession) << "no place";
-  EXPECT_EQ(answer(3, group_.secret), WelcomeStatus::kUnknownSession) << "no such place";
+  EXPECT_EQ(answer(0, group_.secret), WelcomeStatus::kUnknownSession) << "no index";
+  EXPECT_EQ(answer(3, group_.secret), WelcomeStatus::kUnknownSession) << "no such index";
   EXPECT_EQ(answer(2, group_.secret), WelcomeStatus::kAccepted);
-  EXPECT_EQ(answer(2, group_.secret), WelcomeStatus::kUnknownSession) << "the place is taken";
+  EXPECT_EQ(answer(2, group_.secret), WelcomeStatus::kUnknownSession) << "the index is taken";
   say(*first, 1);
   client_.use_bulk(std::move(first));
   expect_data_passes();

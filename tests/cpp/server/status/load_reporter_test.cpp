@@ -52,8 +52,8 @@ class SetLoad final : public server::LoadSource {
   bool is_paused_ GUARDED_BY(mutex_) = false;
 };
 
-// What a watcher was told. Any thread.
-class Told {
+// What was reported to a watcher. Any thread.
+class Reported {
  public:
   void add(std::span<const LoadOfDevice> loads) EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
@@ -85,13 +85,13 @@ class LoadReporterTest : public ::testing::Test {
  protected:
   void watch() {
     reporter_.watch(2, {0}, [this](std::span<const LoadOfDevice> loads) {
-      told_.add(loads);
+      reported_.add(loads);
       return true;
     });
   }
 
   SetLoad load_;
-  Told told_;
+  Reported reported_;
   LoadReporter reporter_{load_};
 };
 
@@ -110,9 +110,9 @@ TEST_F(LoadReporterTest, TheFirstChangeAfterAQuietTimeIsReported) {
     load_.await_pause(looks);
     load_.set(2);
     reporter_.changed();
-    EXPECT_EQ(told_.await(2 * round + 2).back(), 2'000'000u);
+    EXPECT_EQ(reported_.await(2 * round + 2).back(), 2'000'000u);
     load_.set(0);  // the reporter looks by itself now
-    EXPECT_EQ(told_.await(2 * round + 3).back(), 0u);
+    EXPECT_EQ(reported_.await(2 * round + 3).back(), 0u);
   }
 }
 
@@ -120,29 +120,29 @@ TEST_F(LoadReporterTest, WhatAWatcherHadNoRoomForComesLater) {
   int refusals = 3;
   reporter_.watch(2, {0}, [&](std::span<const LoadOfDevice> loads) {
     if (refusals-- > 0) return false;
-    told_.add(loads);
+    reported_.add(loads);
     return true;
   });
-  EXPECT_EQ(told_.await(1).back(), 0u);
+  EXPECT_EQ(reported_.await(1).back(), 0u);
 }
 
-// Whoever begins to watch is told the loads first, whatever the reporter does just then.
+// Whoever begins to watch gets the loads first, whatever the reporter does just then.
 TEST(LoadReporterStartTest, WhoeverComesWhileAnotherIsToldIsToldToo) {
   for (int round = 0; round < 6000; ++round) {
     SetLoad load;
-    Told first, second;
+    Reported first, second;
     LoadReporter reporter(load);
-    const auto telling = [](Told& told) {
-      return [&told](std::span<const LoadOfDevice> loads) {
-        told.add(loads);
+    const auto reporting = [](Reported& reported) {
+      return [&reported](std::span<const LoadOfDevice> loads) {
+        reported.add(loads);
         return true;
       };
     };
-    reporter.watch(1, {0}, telling(first));
+    reporter.watch(1, {0}, reporting(first));
     const auto later = std::chrono::steady_clock::now() + std::chrono::microseconds(round % 200);
     while (std::chrono::steady_clock::now() < later) {
     }
-    reporter.watch(2, {0}, telling(second));
+    reporter.watch(2, {0}, reporting(second));
     ASSERT_TRUE(second.comes()) << "round " << round;
   }
 }

@@ -1,4 +1,4 @@
-// What a session is told of the work that others have on the devices.
+// What is reported to a session of the work that others have on the devices.
 #include <algorithm>
 #include <limits>
 
@@ -152,7 +152,7 @@ TEST_P(LoadWatchTest, WithoutChangesOrWatchersThereAreNoReports) {
   watching.client().ping();
   while (watching.client().has<DeviceLoads>()) watching.client().wait<DeviceLoads>();
   work.begin(1);
-  other.next_with(is_some);  // the server has told whom it had to tell
+  other.next_with(is_some);  // the server has reported to whom it had to
   work.end();
   other.next_with(is_zero);
   watching.client().ping();

@@ -1,4 +1,4 @@
-// What a daemon tells of kernels that the schedulers of its clients have placed.
+// What a daemon reports of kernels that the schedulers of its clients have placed.
 #include "fakes/wire/wire_monitor.h"
 #include "server/fixture.h"
 

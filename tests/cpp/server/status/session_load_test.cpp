@@ -1,4 +1,4 @@
-// What of many sessions' loads one of them is told.
+// What of many sessions' loads is reported to one of them.
 #include "server/status/session_load.h"
 
 #include <gtest/gtest.h>

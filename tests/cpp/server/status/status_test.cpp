@@ -1,4 +1,4 @@
-// What a daemon tells of itself, checked against work that is known.
+// What a daemon reports of itself, checked against work that is known.
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 

@@ -26,7 +26,7 @@ TEST_F(RdmaChannelTest, ConnectsOverBothVersionsOfIpAndCarriesHellos) {
     EXPECT_EQ(request->peer().host, host);
     const auto far = request->accept(as_bytes("welcome"));
     dialer.join();
-    EXPECT_EQ(as_text(dialed.answer), "welcome");
+    EXPECT_EQ(as_text(dialed.reply), "welcome");
     EXPECT_TRUE(dialed.channel->write(as_bytes("x")));
     std::array<std::byte, 8> got;
     EXPECT_EQ(far->read(got), 1u);

@@ -25,23 +25,23 @@ constexpr std::size_t kSmallRing = SharedMemorySegment::kRingBytesMin;
 void write_pattern(Connection& to, std::uint64_t total, std::size_t size_max, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<std::byte> bytes(size_max);
-  for (std::uint64_t place = 0; place < total;) {
-    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(random() % size_max, total - place));
-    for (std::size_t i = 0; i < size; ++i) bytes[i] = pattern_at(place + i);
+  for (std::uint64_t offset = 0; offset < total;) {
+    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(random() % size_max, total - offset));
+    for (std::size_t i = 0; i < size; ++i) bytes[i] = pattern_at(offset + i);
     const std::size_t first = size == 0 ? 0 : random() % size;
     switch (random() % 3) {
       case 0:
         ASSERT_TRUE(to.write(Bytes(bytes).first(size)));
-        place += size;
+        offset += size;
         break;
       case 1:
         ASSERT_TRUE(to.write(Bytes(bytes).first(first), Bytes(bytes).subspan(first, size - first)));
-        place += size;
+        offset += size;
         break;
       case 2: {
         const std::ptrdiff_t count = to.try_write(Bytes(bytes).first(size));
         ASSERT_GE(count, 0);
-        place += static_cast<std::uint64_t>(count);
+        offset += static_cast<std::uint64_t>(count);
         break;
       }
     }
@@ -52,23 +52,23 @@ void write_pattern(Connection& to, std::uint64_t total, std::size_t size_max, un
 void read_pattern(Connection& from, std::uint64_t total, std::size_t size_max, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<std::byte> bytes(size_max + 1);
-  std::uint64_t place = 0, wrong = 0;
-  while (place < total) {
-    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(1 + random() % size_max, total - place));
+  std::uint64_t offset = 0, wrong = 0;
+  while (offset < total) {
+    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(1 + random() % size_max, total - offset));
     std::size_t count = 0;
     if (random() % 3 == 0) {
       count = from.read_some(MutableBytes(bytes).first(size));
       ASSERT_NE(count, 0u);
     } else {
       pollfd wait{from.wait_handle(), POLLIN, 0};
-      ASSERT_EQ(::poll(&wait, 1, 10'000), 1) << "nobody rang at " << place;
+      ASSERT_EQ(::poll(&wait, 1, 10'000), 1) << "nobody rang at " << offset;
       const std::ptrdiff_t read = from.try_read_some(MutableBytes(bytes).first(size));
       ASSERT_NE(read, 0);
       count = read < 0 ? 0 : static_cast<std::size_t>(read);
     }
     ASSERT_LE(count, size);
-    for (std::size_t i = 0; i < count; ++i) wrong += bytes[i] != pattern_at(place + i);
-    place += count;
+    for (std::size_t i = 0; i < count; ++i) wrong += bytes[i] != pattern_at(offset + i);
+    offset += count;
   }
   EXPECT_EQ(wrong, 0u);
   EXPECT_EQ(from.try_read_some(bytes), -1);

@@ -104,24 +104,24 @@ TEST_F(DoorbellTest, EveryByteComesThroughAHundredCuts) {
   const auto write_all = [&](Connection& to) {
     std::mt19937 random(1);
     std::vector<std::byte> bytes(40'000);
-    for (std::uint64_t place = 0; place < kTotal;) {
-      const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(1 + random() % bytes.size(), kTotal - place));
-      for (std::size_t i = 0; i < size; ++i) bytes[i] = pattern_at(place + i);
+    for (std::uint64_t offset = 0; offset < kTotal;) {
+      const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(1 + random() % bytes.size(), kTotal - offset));
+      for (std::size_t i = 0; i < size; ++i) bytes[i] = pattern_at(offset + i);
       ASSERT_TRUE(to.write(Bytes(bytes).first(size)));
-      place += size;
+      offset += size;
       if (random() % 4 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(random() % 8));
     }
   };
   // The one polls, the other blocks.
   const auto read_all = [&](Connection& from, bool polls) {
     std::vector<std::byte> bytes(50'000);
-    for (std::uint64_t place = 0; place < kTotal;) {
-      ASSERT_TRUE(!polls || is_readable(from, 10'000)) << "nobody rang at " << place;
+    for (std::uint64_t offset = 0; offset < kTotal;) {
+      ASSERT_TRUE(!polls || is_readable(from, 10'000)) << "nobody rang at " << offset;
       const std::ptrdiff_t count =
           polls ? from.try_read_some(bytes) : static_cast<std::ptrdiff_t>(from.read_some(bytes));
       ASSERT_NE(count, 0);
-      for (std::ptrdiff_t i = 0; i < count; ++i, ++place) {
-        ASSERT_EQ(bytes[static_cast<std::size_t>(i)], pattern_at(place));
+      for (std::ptrdiff_t i = 0; i < count; ++i, ++offset) {
+        ASSERT_EQ(bytes[static_cast<std::size_t>(i)], pattern_at(offset));
       }
     }
     --running;

@@ -16,9 +16,9 @@ namespace {
 
 constexpr std::size_t kStripe = StripedConnection::kBlockSize;
 
-std::vector<std::byte> pattern(std::uint64_t place, std::size_t size) {
+std::vector<std::byte> pattern(std::uint64_t offset, std::size_t size) {
   std::vector<std::byte> bytes(size);
-  for (std::size_t i = 0; i < size; ++i) bytes[i] = pattern_at(place + i);
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = pattern_at(offset + i);
   return bytes;
 }
 

@@ -1,4 +1,4 @@
-// Names that a name server does not tell.
+// Names that a name server does not resolve.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <netdb.h>

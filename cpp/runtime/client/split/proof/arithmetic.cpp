@@ -81,7 +81,7 @@ Value Arithmetic::fitting(std::optional<Polynomial> number, Type type, std::vect
 }
 
 Value Arithmetic::converted(Value value, Type type) {
-  value.place = Value::Place::kNone;
+  value.lvalue = Value::Lvalue::kNone;
   if (!value.number || !type.is_integer() || type.bytes < 4) return unknown();
   const Interval from = value.type.values(), to = type.values();
   if (from.low >= to.low && from.high <= to.high) {

@@ -101,7 +101,7 @@ void ExpressionReader::declare(const Token& name, Variable::Kind kind, Value val
   if (name.kind != Token::Kind::kName || type_named(name.text)) {
     throw NotProven(name, "a name was expected; this is not followed");
   }
-  value.place = Value::Place::kNone;
+  value.lvalue = Value::Lvalue::kNone;
   value.when_true.clear();
   value.when_false.clear();
   if (is_assigned(variables_)) value.number.reset();
@@ -120,10 +120,10 @@ Value ExpressionReader::expression() {
 }
 
 void ExpressionReader::assign(const Value& to, const Token& at) {
-  if (to.place == Value::Place::kNone) throw NotProven(at, "what is changed here is not followed");
-  if (to.place == Value::Place::kVariable) assigned_.insert(to.place_id);
-  if (to.place == Value::Place::kAccess) {
-    accesses_.parameters[accesses_.accesses[to.place_id].parameter].is_written = true;
+  if (to.lvalue == Value::Lvalue::kNone) throw NotProven(at, "what is changed here is not followed");
+  if (to.lvalue == Value::Lvalue::kVariable) assigned_.insert(to.lvalue_id);
+  if (to.lvalue == Value::Lvalue::kAccess) {
+    accesses_.parameters[accesses_.accesses[to.lvalue_id].parameter].is_written = true;
   }
 }
 
@@ -264,8 +264,8 @@ Value ExpressionReader::named() {
   if (variable->kind == Variable::Kind::kPointer) return access(name, *variable);
   if (variable->kind == Variable::Kind::kArray) return element(name);
   Value value = variable->value;
-  value.place = Value::Place::kVariable;
-  value.place_id = variable->id;
+  value.lvalue = Value::Lvalue::kVariable;
+  value.lvalue_id = variable->id;
   return value;
 }
 
@@ -291,8 +291,8 @@ Value ExpressionReader::access(const Token& name, const Variable& pointer) {
   const Value index = expression();
   expect("]");
   Value value;
-  value.place = Value::Place::kAccess;
-  value.place_id = accesses_.accesses.size();
+  value.lvalue = Value::Lvalue::kAccess;
+  value.lvalue_id = accesses_.accesses.size();
   accesses_.accesses.push_back({pointer.parameter, index.number, index.duties, arithmetic_.facts(), name.line});
   return value;
 }
@@ -304,7 +304,7 @@ Value ExpressionReader::element(const Token& name) {
     expect("]");
   }
   Value value;
-  value.place = Value::Place::kElement;
+  value.lvalue = Value::Lvalue::kElement;
   return value;
 }
 

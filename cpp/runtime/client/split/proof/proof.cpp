@@ -93,10 +93,10 @@ std::vector<ScalarArgument> Proof::arguments() const {
   return arguments;
 }
 
-Answer Proof::divide(const Launch& launch) const {
+Verdict Proof::divide(const Launch& launch) const {
   if (accesses_ == nullptr) return {{}, why_not_};
   LaunchRanges ranges(*accesses_, launch);
-  Answer answer;
+  Verdict verdict;
   for (std::uint32_t i = 0; i < accesses_->parameters.size(); ++i) {
     const Parameter& parameter = accesses_->parameters[i];
     if (!parameter.is_pointer) continue;
@@ -108,9 +108,9 @@ Answer Proof::divide(const Launch& launch) const {
       if (!why.empty() && parameter.is_written) return {{}, why};
       is_whole = is_whole || !why.empty();
     }
-    answer.parts.push_back(part_of(i, parameter, found, is_whole));
+    verdict.parts.push_back(part_of(i, parameter, found, is_whole));
   }
-  return answer;
+  return verdict;
 }
 
 }  // namespace remotecl::proof

@@ -28,7 +28,7 @@ struct Launch {
   std::vector<std::optional<std::int64_t>> values;
 };
 
-struct Answer {
+struct Verdict {
   std::vector<Part> parts;  // for each pointer
   std::string why_not;      // if not empty, nothing is proven
 };
@@ -48,7 +48,7 @@ class Proof {
   // Empty, or why the kernel is not followed.
   const std::string& why_not() const { return why_not_; }
   std::vector<ScalarArgument> arguments() const;
-  Answer divide(const Launch& launch) const;
+  Verdict divide(const Launch& launch) const;
 
  private:
   std::shared_ptr<const Accesses> accesses_;  // null: not followed

@@ -12,14 +12,14 @@ namespace remotecl::proof {
 
 // What is known of an expression. A value.
 struct Value {
-  enum class Place { kNone, kVariable, kAccess, kElement };
+  enum class Lvalue { kNone, kVariable, kAccess, kElement };
 
   Type type;                         // of a number
   std::optional<Polynomial> number;  // nullopt: not known
   std::vector<DutyId> duties;        // of the number
   std::vector<FactId> when_true, when_false;
-  Place place = Place::kNone;  // what it names, if it may be assigned to
-  std::size_t place_id = 0;    // of the variable or access
+  Lvalue lvalue = Lvalue::kNone;  // what it names, if it may be assigned to
+  std::size_t lvalue_id = 0;      // of the variable or access
 };
 
 struct Variable {

@@ -11,7 +11,7 @@
 namespace remotecl {
 namespace {
 
-TEST(HelperTeamTest, DoesEachPartOnceAndWaitsForAll) {
+TEST(HelperThreadsTest, DoesEachPartOnceAndWaitsForAll) {
   HelperThreads team(3);
   ASSERT_TRUE(team.is_there());
   std::array<int, 4> counts{};  // plain: what the parts have written is seen when run() returns
@@ -19,7 +19,7 @@ TEST(HelperTeamTest, DoesEachPartOnceAndWaitsForAll) {
   for (const int count : counts) EXPECT_EQ(count, 2000);
 }
 
-TEST(HelperTeamTest, PartsRunSideBySide) {
+TEST(HelperThreadsTest, PartsRunSideBySide) {
   HelperThreads team(2);
   ASSERT_TRUE(team.is_there());
   std::atomic<unsigned> begun{0};
@@ -30,7 +30,7 @@ TEST(HelperTeamTest, PartsRunSideBySide) {
   EXPECT_EQ(begun, 3u);
 }
 
-TEST(HelperTeamTest, ThrowsWhatAPartHasThrownWhenAllHaveEnded) {
+TEST(HelperThreadsTest, ThrowsWhatAPartHasThrownWhenAllHaveEnded) {
   HelperThreads team(2);
   ASSERT_TRUE(team.is_there());
   for (unsigned thrower = 0; thrower < 3; ++thrower) {
@@ -52,7 +52,7 @@ std::vector<std::byte> random_bytes(std::size_t size, unsigned seed) {
   return bytes;
 }
 
-TEST(HelperTeamTest, CopiesEverythingAndNothingElse) {
+TEST(HelperThreadsTest, CopiesEverythingAndNothingElse) {
   HelperThreads team(1);
   for (const std::size_t size : {0u, 1u, 4095u, 65535u, 65536u, 65537u, 1'000'003u}) {
     const auto from = random_bytes(size, static_cast<unsigned>(size));
@@ -65,7 +65,7 @@ TEST(HelperTeamTest, CopiesEverythingAndNothingElse) {
 }
 
 // With pauses in which the helpers fall asleep, and without; more at once than may have one.
-TEST(HelperTeamTest, ManyThreadsCopyAtOnce) {
+TEST(HelperThreadsTest, ManyThreadsCopyAtOnce) {
   std::vector<std::thread> threads;
   for (unsigned thread = 0; thread < 4; ++thread) {
     threads.emplace_back([thread] {
@@ -84,7 +84,7 @@ TEST(HelperTeamTest, ManyThreadsCopyAtOnce) {
   for (auto& thread : threads) thread.join();
 }
 
-TEST(HelperTeamTest, MayEndUnused) { HelperThreads team(7); }
+TEST(HelperThreadsTest, MayEndUnused) { HelperThreads team(7); }
 
 }  // namespace
 }  // namespace remotecl

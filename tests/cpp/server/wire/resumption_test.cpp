@@ -11,9 +11,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class ReturnTest : public ServerTest {
+class ResumptionTest : public ServerTest {
  protected:
-  ReturnTest() {
+  ResumptionTest() {
     begin(kFeatureResumable);
     wait<DeviceList>();
   }
@@ -79,7 +79,7 @@ class ReturnTest : public ServerTest {
   std::uint64_t sent_ = 0, received_ = 0;
 };
 
-TEST_F(ReturnTest, TheServerGoesOnInTheMiddleOfAMessage) {
+TEST_F(ResumptionTest, TheServerGoesOnInTheMiddleOfAMessage) {
   const ByteBuffer ping = encoded(Ping{7});
   write(ping.bytes().first(5));
   control_.reset();
@@ -91,7 +91,7 @@ TEST_F(ReturnTest, TheServerGoesOnInTheMiddleOfAMessage) {
   wait<Pong>();
 }
 
-TEST_F(ReturnTest, RepliesThatWereNotReceivedComeAgain) {
+TEST_F(ResumptionTest, RepliesThatWereNotReceivedComeAgain) {
   write(encoded(Ping{1}).bytes());
   std::byte byte;
   ASSERT_EQ(control_->read_some({&byte, 1}), 1u);  // the reply is here, and is not counted
@@ -99,7 +99,7 @@ TEST_F(ReturnTest, RepliesThatWereNotReceivedComeAgain) {
   wait<Pong>();
 }
 
-TEST_F(ReturnTest, AnotherConnectionTakesThePlaceOfOneThatSeemsWell) {
+TEST_F(ResumptionTest, AnotherConnectionTakesThePlaceOfOneThatSeemsWell) {
   const auto former = std::move(control_);
   EXPECT_EQ(come_back(), sent_);
   write(encoded(Ping{1}).bytes());
@@ -109,7 +109,7 @@ TEST_F(ReturnTest, AnotherConnectionTakesThePlaceOfOneThatSeemsWell) {
   EXPECT_EQ(former->read_some({&byte, 1}), 0u);
 }
 
-TEST_F(ReturnTest, WhoDoesNotKnowTheSecretChangesNothing) {
+TEST_F(ResumptionTest, WhoDoesNotKnowTheSecretChangesNothing) {
   auto former = std::move(control_);
   EXPECT_THROW(come_back(Secret{1, 2, 3}, 0), ConnectionError);
   control_ = std::move(former);
@@ -117,7 +117,7 @@ TEST_F(ReturnTest, WhoDoesNotKnowTheSecretChangesNothing) {
   wait<Pong>();
 }
 
-TEST_F(ReturnTest, WhatWasSaidOnceProvesNothingLater) {
+TEST_F(ResumptionTest, WhatWasSaidOnceProvesNothingLater) {
   control_ = connect();
   Hello hello{kMagic, kProtocolVersion, Role::kControl, kFeatureResume, invitation_.session, random_secret()};
   const auto prove_to = [&](const Secret& nonce) {
@@ -147,19 +147,19 @@ TEST_F(ReturnTest, WhatWasSaidOnceProvesNothingLater) {
   wait<Pong>();
 }
 
-TEST_F(ReturnTest, NobodyCanHaveReceivedWhatWasNotSent) {
+TEST_F(ResumptionTest, NobodyCanHaveReceivedWhatWasNotSent) {
   write(encoded(ClientReceived{StreamKind::kControl, 0, received_ + 1'000'000}).bytes());
   wait<SessionError>();
   EXPECT_TRUE(ends());
 }
 
 // Before it is welcomed, so that it does not try again and again.
-TEST_F(ReturnTest, WhoSaysSoWhenComingBackLosesTheSession) {
+TEST_F(ResumptionTest, WhoSaysSoWhenComingBackLosesTheSession) {
   EXPECT_THROW(come_back(invitation_.secret, received_ + 1'000'000), StreamGone);
   EXPECT_TRUE(ends());
 }
 
-TEST_F(ReturnTest, AnAttemptThatComesLateChangesNothing) {
+TEST_F(ResumptionTest, AnAttemptThatComesLateChangesNothing) {
   const std::uint64_t before = received_;
   write(encoded(Ping{1}).bytes());
   wait<Pong>();
@@ -172,21 +172,21 @@ TEST_F(ReturnTest, AnAttemptThatComesLateChangesNothing) {
   wait<Pong>();
 }
 
-TEST_F(ReturnTest, TheSessionEndsWhenTheClientStaysAway) {
+TEST_F(ResumptionTest, TheSessionEndsWhenTheClientStaysAway) {
   introduce(0, 100);
   control_.reset();
   EXPECT_TRUE(ends());
   EXPECT_THROW(come_back(), StreamGone);
 }
 
-TEST_F(ReturnTest, TheSessionEndsAtOnceWhenTheClientLeaves) {
+TEST_F(ResumptionTest, TheSessionEndsAtOnceWhenTheClientLeaves) {
   introduce(0, 60'000);
   write(encoded(Leave{}).bytes());
   control_.reset();
   EXPECT_TRUE(ends());
 }
 
-TEST_F(ReturnTest, TheSessionEndsSoonWhenTheClientsProcessHas) {
+TEST_F(ResumptionTest, TheSessionEndsSoonWhenTheClientsProcessHas) {
   const pid_t child = ::fork();
   if (child == 0) {
     ::pause();
@@ -201,7 +201,7 @@ TEST_F(ReturnTest, TheSessionEndsSoonWhenTheClientsProcessHas) {
   ::waitpid(child, nullptr, 0);
 }
 
-TEST_F(ReturnTest, WhoDidNotAskForItIsNotWaitedFor) {
+TEST_F(ResumptionTest, WhoDidNotAskForItIsNotWaitedFor) {
   write(encoded(Leave{}).bytes());
   control_.reset();
   EXPECT_TRUE(ends());
@@ -212,7 +212,7 @@ TEST_F(ReturnTest, WhoDidNotAskForItIsNotWaitedFor) {
   EXPECT_THROW(come_back(), StreamGone);
 }
 
-TEST_F(ReturnTest, AnotherServerIsNotTakenForTheFormerOne) {
+TEST_F(ResumptionTest, AnotherServerIsNotTakenForTheFormerOne) {
   ++invitation_.epoch;
   EXPECT_THROW(come_back(), StreamGone);
 }

@@ -22,20 +22,20 @@ struct Ring {
   RingReader reader{*words, memory};
 };
 
-TEST(ByteRing, IsAQueueOfBytes) {
+TEST(SharedRing, IsAQueueOfBytes) {
   std::mt19937 random(7);
   Ring ring;
   std::deque<std::byte> model;
   std::size_t unpublished = 0;
-  std::uint64_t place = 0;
+  std::uint64_t offset = 0;
   for (int step = 0; step < 20'000; ++step) {
     std::vector<std::byte> bytes(random() % (kRingSize + 50));
     if (random() % 2 == 0) {
-      for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = pattern_at(place + i);
+      for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = pattern_at(offset + i);
       const std::size_t count = ring.writer.put(bytes);
       ASSERT_EQ(count, std::min(bytes.size(), kRingSize - model.size()));
       model.insert(model.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(count));
-      place += count;
+      offset += count;
       unpublished += count;
       ASSERT_EQ(ring.writer.unpublished(), unpublished);
       ASSERT_EQ(ring.writer.has_room(), model.size() < kRingSize);
@@ -55,27 +55,27 @@ TEST(ByteRing, IsAQueueOfBytes) {
   }
 }
 
-TEST(ByteRing, TwoThreads) {
+TEST(SharedRing, TwoThreads) {
   constexpr std::uint64_t kTotal = 2'000'000;
   Ring ring;
   std::thread writer([&ring] {
     std::mt19937 random(1);
     std::vector<std::byte> bytes;
-    for (std::uint64_t place = 0; place < kTotal;) {
-      bytes.resize(std::min<std::uint64_t>(1 + random() % 300, kTotal - place));
-      for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = pattern_at(place + i);
-      place += ring.writer.put(bytes);
+    for (std::uint64_t offset = 0; offset < kTotal;) {
+      bytes.resize(std::min<std::uint64_t>(1 + random() % 300, kTotal - offset));
+      for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = pattern_at(offset + i);
+      offset += ring.writer.put(bytes);
       ring.writer.publish();
       if (!ring.writer.has_room()) std::this_thread::yield();
     }
   });
   std::mt19937 random(2);
-  std::uint64_t place = 0, wrong = 0;
-  while (place < kTotal) {
+  std::uint64_t offset = 0, wrong = 0;
+  while (offset < kTotal) {
     std::vector<std::byte> bytes(1 + random() % 300);
     const std::size_t count = ring.reader.take(bytes);
-    for (std::size_t i = 0; i < count; ++i) wrong += bytes[i] != pattern_at(place + i);
-    place += count;
+    for (std::size_t i = 0; i < count; ++i) wrong += bytes[i] != pattern_at(offset + i);
+    offset += count;
     if (count == 0) std::this_thread::yield();
   }
   writer.join();
@@ -95,7 +95,7 @@ void advance(Ring& ring) {
 constexpr std::uint64_t kImpossible[] = {
     0, 99, 100 + kRingSize + 1, 1u << 31, std::uint64_t{1} << 63, ~std::uint64_t{0}};
 
-TEST(ByteRing, ReaderBelievesNoImpossibleIndex) {
+TEST(SharedRing, ReaderBelievesNoImpossibleIndex) {
   for (const std::uint64_t index : kImpossible) {
     Ring ring;
     advance(ring);
@@ -109,7 +109,7 @@ TEST(ByteRing, ReaderBelievesNoImpossibleIndex) {
   }
 }
 
-TEST(ByteRing, WriterBelievesNoImpossibleIndex) {
+TEST(SharedRing, WriterBelievesNoImpossibleIndex) {
   for (const std::uint64_t index :
        {std::uint64_t{161}, kImpossible[2], kImpossible[3], kImpossible[4], kImpossible[5]}) {
     Ring ring;
@@ -122,7 +122,7 @@ TEST(ByteRing, WriterBelievesNoImpossibleIndex) {
   }
 }
 
-TEST(ByteRing, WriterBelievesNoIndexThatGoesBack) {
+TEST(SharedRing, WriterBelievesNoIndexThatGoesBack) {
   Ring ring;
   advance(ring);
   ASSERT_TRUE(ring.writer.has_room());  // has seen 100
@@ -131,7 +131,7 @@ TEST(ByteRing, WriterBelievesNoIndexThatGoesBack) {
   EXPECT_FALSE(ring.writer.sound());
 }
 
-TEST(ByteRing, PossibleLiesStayInTheMemory) {
+TEST(SharedRing, PossibleLiesStayInTheMemory) {
   Ring ring;
   advance(ring);
   ring.words->written = 100 + kRingSize;  // more than was written, not more than fits
@@ -142,7 +142,7 @@ TEST(ByteRing, PossibleLiesStayInTheMemory) {
 }
 
 // The peer changes its index all the time while we work: whatever happens, it happens within the memory.
-TEST(ByteRing, SurvivesAnIndexThatChangesAllTheTime) {
+TEST(SharedRing, SurvivesAnIndexThatChangesAllTheTime) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     Ring ring;
     std::mt19937_64 random(seed);

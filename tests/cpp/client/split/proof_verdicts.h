@@ -21,10 +21,10 @@ inline Launch launch(std::uint32_t dimension, std::vector<std::optional<std::int
 inline constexpr std::nullopt_t kNo = std::nullopt;
 
 // As argument:w if it is written:item bytes:before:after, or argument:whole; or why nothing is proven.
-inline std::string text(const Answer& answer) {
-  if (!answer.why_not.empty()) return answer.why_not;
+inline std::string text(const Verdict& verdict) {
+  if (!verdict.why_not.empty()) return verdict.why_not;
   std::string text;
-  for (const Part& part : answer.parts) {
+  for (const Part& part : verdict.parts) {
     if (!text.empty()) text += ' ';
     text += std::to_string(part.argument) + (part.is_written ? ":w" : "");
     if (part.is_whole) {

@@ -18,13 +18,13 @@ inline char* copy_json(const std::string& text) {
 }
 
 inline char* copy_json(const nlohmann::json& value) {
-  // A device name in another encoding must not make the whole answer fail.
+  // A device name in another encoding must not make the whole result fail.
   return copy_json(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 // Returns what body() returns, a value or JSON text; null if it fails, and in a forked child.
 template <class Body>
-char* answer_json(Body&& body) noexcept {
+char* json_result(Body&& body) noexcept {
   if (in_forked_child()) {
     say_forked();
     return nullptr;

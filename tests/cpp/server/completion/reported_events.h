@@ -12,10 +12,10 @@
 
 namespace remotecl::server {
 
-// Native events of a context whose events two sessions wait for, and what is told of them.
-class ToldEventsTest : public ::testing::Test {
+// Native events of a context whose events two sessions wait for, and what is reported of them.
+class ReportedEventsTest : public ::testing::Test {
  protected:
-  ToldEventsTest() {
+  ReportedEventsTest() {
     cl_platform_id platform = nullptr;
     cl_int error = clGetPlatformIDs(1, &platform, nullptr);
     if (error == CL_SUCCESS) error = clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device_, nullptr);
@@ -24,7 +24,7 @@ class ToldEventsTest : public ::testing::Test {
     session_.expect_late(context_);
     other_session_.expect_late(context_);
   }
-  ~ToldEventsTest() override {
+  ~ReportedEventsTest() override {
     for (cl_event event : events_) clReleaseEvent(event);
     for (cl_command_queue queue : queues_) clReleaseCommandQueue(queue);
     clReleaseContext(context_);
@@ -41,19 +41,19 @@ class ToldEventsTest : public ::testing::Test {
     EXPECT_EQ(clEnqueueMarkerWithWaitList(queue, static_cast<cl_uint>(wait.size()), wait.data(), &event), CL_SUCCESS);
     return events_.emplace_back(event);
   }
-  // Has `number` noted when the event is told.
+  // Has `number` noted when the event's end is reported.
   void note(cl_event event, int number) { session_.notify(event, noting(number)); }
   CompletionNotifier::Function noting(int number) {
     return [this, number](cl_int status) {
       const std::lock_guard lock(mutex_);
-      told_.push_back(status == CL_COMPLETE ? number : status);
+      reported_.push_back(status == CL_COMPLETE ? number : status);
       changed_.notify_all();
     };
   }
-  std::vector<int> told(std::size_t count) {
+  std::vector<int> reported(std::size_t count) {
     std::unique_lock lock(mutex_);
-    EXPECT_TRUE(changed_.wait_for(lock, std::chrono::seconds(20), [&] { return told_.size() == count; }));
-    return std::exchange(told_, {});
+    EXPECT_TRUE(changed_.wait_for(lock, std::chrono::seconds(20), [&] { return reported_.size() == count; }));
+    return std::exchange(reported_, {});
   }
 
   CompletionNotifier session_, other_session_;
@@ -63,7 +63,7 @@ class ToldEventsTest : public ::testing::Test {
   std::vector<cl_event> events_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<int> told_;
+  std::vector<int> reported_;
 };
 
 }  // namespace remotecl::server
