@@ -38,7 +38,7 @@ std::uint32_t threads_max(const Grant& grant) {
       std::min<std::uint64_t>(grant.kernel_threads_max().value_or(0), NetworkThreads::kMost));
 }
 
-void check_network_id(const SessionObjects& objects, ObjectId id) {
+void check_network_id(const SessionObjects& objects, ObjectId id) REQUIRES(session_lock) {
   if (id == 0 || objects.buffers.find(id) != nullptr || objects.networks.arguments.find(id) != nullptr) {
     throw ProtocolError("network id " + std::to_string(id) + " cannot be used or is in use");
   }
@@ -89,9 +89,11 @@ void answer_network(Session& session, const CreateNetwork& message, cl_int error
 // Makes the memory, without the session's lock, because the driver may take long.
 void make_network(Session& session, const CreateNetwork& message, Device& device, const Ref<NetworkArgument>& network) {
   cl_mem memory = nullptr;
-  const cl_int error = network->native(device, memory);
-  session.with_lock([&] {
-    session.mutex().assume_held();
+  const cl_int error = [&] {
+    session_lock.assume_held();  // nobody else has the network yet
+    return network->native(device, memory);
+  }();
+  session.with_lock([&]() REQUIRES(session_lock) {
     --session.objects().networks.being_made;
     if (error == CL_SUCCESS) add_network(session, message.buffer, network);
     answer_network(session, message, error, error == CL_SUCCESS ? "" : words_for(error));
