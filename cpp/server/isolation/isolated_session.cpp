@@ -50,16 +50,15 @@ IsolatedSession::IsolatedSession(std::unique_ptr<ChildProcess> process, Address 
 
 bool IsolatedSession::begin(IncomingConnection& incoming, const BeginMessage& message, int user_counters,
                             int own_counters) {
-  SessionChannel& channel = process_->channel();
   if (is_socket(*incoming.connection)) {
     const int socket = incoming.connection->wait_handle();
-    if (!channel.send(PacketType::kBegin, message, {socket, user_counters, own_counters})) return false;
+    if (!send_begin(message, {socket, user_counters, own_counters})) return false;
     incoming.connection.reset();
     return true;
   }
   first_ = std::make_unique<TlsRelay>(std::move(incoming.connection));
   const Descriptor end = first_->take_end();
-  if (!channel.send(PacketType::kBegin, message, {end.get(), user_counters, own_counters})) {
+  if (!send_begin(message, {end.get(), user_counters, own_counters})) {
     incoming.connection = first_->give_back();
     return false;
   }
@@ -69,6 +68,12 @@ bool IsolatedSession::begin(IncomingConnection& incoming, const BeginMessage& me
     leave(*first_);
   });
   return true;
+}
+
+bool IsolatedSession::send_begin(const BeginMessage& message, std::initializer_list<int> descriptors) {
+  const bool is_taken = process_->channel().send(PacketType::kBegin, message, descriptors);
+  has_begun_.store(is_taken, std::memory_order_release);
+  return is_taken;
 }
 
 bool IsolatedSession::send_further(const ConnectionFields& connection, int descriptor) {

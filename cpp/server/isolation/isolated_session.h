@@ -43,6 +43,8 @@ class IsolatedSession {
   // run(); pass_on() hands over another one at any time. They return false if the process does not take the
   // connection, which is then still in `incoming`.
   bool begin(IncomingConnection& incoming, const BeginMessage& message, int user_counters, int own_counters);
+  // Whether the process has the session. It passes over whatever comes before that. Any thread.
+  bool has_begun() const { return has_begun_.load(std::memory_order_acquire); }
   bool pass_on(IncomingConnection& incoming) EXCLUDES(mutex_);
 
   // Serves the session on the thread of the first connection, until the process has ended and no relay is
@@ -82,6 +84,7 @@ class IsolatedSession {
     std::uint64_t checksum;
   };
 
+  bool send_begin(const BeginMessage& message, std::initializer_list<int> descriptors);
   bool send_further(const ConnectionFields& connection, int descriptor);
   void take(SessionChannel::Packet& packet) EXCLUDES(mutex_);
   void take_report(const SessionChannel::Packet& packet) EXCLUDES(mutex_);
@@ -109,6 +112,7 @@ class IsolatedSession {
   const PeerRules& peers_;
   ContainedContent content_;
   const Ref<SocketBroker> sockets_;
+  std::atomic<bool> has_begun_{false};
   bool ended_in_order_ = false;
   std::unique_ptr<TlsRelay> first_;  // of the first connection
   std::thread first_thread_;

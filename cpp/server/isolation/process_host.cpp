@@ -79,7 +79,9 @@ void ProcessHost::serve_session(IncomingConnection& incoming, const Admission& a
   const bool begun =
       session->begin(incoming, begin_message(incoming, admission, *grant, epoch_, devices),
                      grant->user().memory()->counters().descriptor(), grant->memory()->counters().descriptor());
-  if (!begun) {
+  if (begun) {
+    loads_.changed();  // so that the next look makes the process measure its load
+  } else {
     refuse_without_process(*incoming.connection);
     session->close();
   }
@@ -101,13 +103,8 @@ void ProcessHost::refuse_without_process(Connection& connection) {
 }
 
 bool ProcessHost::add(std::uint64_t id, const SessionPointer& session) {
-  {
-    MutexLock lock(mutex_);
-    if (closed_) return false;
-    sessions_.emplace(id, session);
-  }
-  loads_.changed();  // so that the next look makes the process measure its load
-  return true;
+  MutexLock lock(mutex_);
+  return !closed_ && sessions_.emplace(id, session).second;
 }
 
 void ProcessHost::remove(std::uint64_t id, std::string why, bool crashed) {
@@ -147,10 +144,12 @@ ProcessHost::SessionPointer ProcessHost::find(std::uint64_t id) const {
   return at == sessions_.end() ? nullptr : at->second;
 }
 
-std::vector<ProcessHost::SessionPointer> ProcessHost::all() const {
+std::vector<ProcessHost::SessionPointer> ProcessHost::begun() const {
   MutexLock lock(mutex_);
   std::vector<SessionPointer> sessions;
-  for (const auto& [id, session] : sessions_) sessions.push_back(session);
+  for (const auto& [id, session] : sessions_) {
+    if (session->has_begun()) sessions.push_back(session);
+  }
   return sessions;
 }
 
@@ -164,7 +163,7 @@ void ProcessHost::watch_loads(std::uint64_t id, bool is_wanted) {
 
 std::vector<SessionLoad> ProcessHost::look() {
   std::vector<SessionLoad> loads;
-  for (const SessionPointer& session : all()) {
+  for (const SessionPointer& session : begun()) {
     if (!session->measure_load(true)) loads_.changed();  // the next look tries again
     loads.push_back(session->load());
   }
@@ -172,7 +171,7 @@ std::vector<SessionLoad> ProcessHost::look() {
 }
 
 void ProcessHost::rest() {
-  for (const SessionPointer& session : all()) session->measure_load(false);
+  for (const SessionPointer& session : begun()) session->measure_load(false);
 }
 
 std::uint64_t ProcessHost::crashes() const {
@@ -212,7 +211,7 @@ StatusReport ProcessHost::report(const Address& from, std::chrono::seconds patie
     MutexLock lock(mutex_);
     report = past_;
   }
-  const std::vector<SessionPointer> sessions = all();
+  const std::vector<SessionPointer> sessions = begun();
   const std::uint64_t number = ++questions_;
   for (const SessionPointer& session : sessions) session->ask(number, patience);
   const Deadline deadline = std::chrono::steady_clock::now() + kReportTime;

@@ -48,7 +48,8 @@ class ProcessHost final : public Host, private LoadSource {
   // first.
   bool await_removal(std::uint64_t id, Deadline deadline) EXCLUDES(mutex_);
   SessionPointer find(std::uint64_t id) const EXCLUDES(mutex_);
-  std::vector<SessionPointer> all() const EXCLUDES(mutex_);
+  // Those whose processes take messages.
+  std::vector<SessionPointer> begun() const EXCLUDES(mutex_);
   void watch_loads(std::uint64_t id, bool is_wanted) EXCLUDES(mutex_);
   // LoadSource
   std::vector<SessionLoad> look() override EXCLUDES(mutex_);
