@@ -148,6 +148,29 @@ with remotecl.LocalCluster(servers=2) as cluster:
 """)
 
 
+@pytest.mark.parametrize(
+    "leave", ["cluster.scale(1)", "remotecl.drain(cluster.addresses[1]); cluster.servers[1].stop()"]
+)
+def test_data_is_moved_from_a_server_by_whatever_name(run_program, leave):
+    run_program(f"""{PRELUDE}
+with remotecl.LocalCluster(servers=2) as cluster:
+    names = [address.replace("127.0.0.1", "localhost") for address in cluster.addresses]
+    context = remotecl.connect(names).context()
+    queues = [cl.CommandQueue(context, device) for device in context.devices]
+    buffer = cl.Buffer(context, 0, 4096)
+    cl.enqueue_fill_buffer(queues[1], buffer, np.int32(7), 0, 4096).wait()
+    {leave}
+    result = np.empty(1024, np.int32)
+    cl.enqueue_copy(queues[0], result, buffer)
+    assert (result == 7).all()
+""")
+
+
+def test_a_server_that_nobody_has_connected_to_cannot_be_drained(connection):
+    with pytest.raises(ValueError, match=r"not connected to 127\.0\.0\.1:1;"):
+        remotecl.drain("127.0.0.1:1")
+
+
 def test_wrong_numbers_are_refused(cluster):
     with pytest.raises(ValueError, match="at least 1 server"):
         cluster.scale(0)

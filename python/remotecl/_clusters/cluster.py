@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from .._connect.connection import Connection, connect, server_name
+from .._connect.connection import Connection, connect, known_as, server_name
 from .._daemon.fresh_token import FreshToken
 from .._daemon.process import Devices
 from .._daemon.server import ClusterServer, Server, servers_table
@@ -83,7 +83,8 @@ class Cluster(Stoppable, Generic[ServerT]):
             self._servers += _start_many(self._launches(servers - len(self)), startup_timeout_s)
             return
         leaving = self._servers[servers:]
-        stuck = drain(*(server.address for server in leaving))
+        connected = [server.address for server in leaving if known_as(server.address)]
+        stuck = drain(*connected) if connected else []
         if stuck:
             raise RemoteCLError(
                 f"nothing was stopped: {len(stuck)} of the program's buffers are on these servers only, and their "

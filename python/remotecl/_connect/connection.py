@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import socket
 import sys
 import threading
 from collections import Counter
@@ -172,6 +173,17 @@ def named_servers(*servers: str | Sequence[str]) -> list[str]:
     return config.resolve_all([str(name) for name in names])
 
 
+def known_as(name: str) -> set[str]:
+    """Every ``host:port`` by which this process is connected to a server that the user names, or has lost it.
+
+    Names are one server's if they are the same, or resolve to the same address, as localhost and 127.0.0.1 do.
+    """
+    address = full_address(name)
+    resolved = _resolved(address)
+    known = {entry["address"] for entry in decoded(native().servers_json()) if entry["status"] != "unreachable"}
+    return {other for other in known if other == address or not resolved.isdisjoint(_resolved(other))}
+
+
 def error_text(error: str) -> str:
     """The library's JSON error as text for people."""
     try:
@@ -232,6 +244,15 @@ def full_address(name: str) -> str:
     elif name.count(":") == 1:
         host, _, port = name.partition(":")
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _resolved(address: str) -> set[tuple[Any, ...]]:
+    """The addresses that a ``host:port`` resolves to; none if it does not."""
+    host, _, port = address.rpartition(":")
+    try:
+        return {found[4][:2] for found in socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)}
+    except (OSError, UnicodeError):
+        return set()
 
 
 def server_of_device(device: pyopencl.Device) -> str:

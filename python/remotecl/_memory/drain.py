@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._connect.connection import full_address, import_pyopencl, named_servers, server_of_device
+from .._connect.connection import import_pyopencl, known_as, named_servers, server_of_device
 from .operations import prefetch
 from .residency import BufferResidency, ResidencyList, residency
 
@@ -19,14 +19,14 @@ def drain(*servers: str) -> ResidencyList:
     afterwards is not moved. `remotecl.Cluster.scale` does this before it stops servers.
 
     Args:
-        servers: as in `remotecl.connect`.
+        servers: as in `remotecl.connect`, or by other names that resolve to the same addresses.
 
     Returns:
         the buffers that could not be moved, because their context has no device of another connected server: a list of
         `BufferResidency`, usually empty.
 
     Raises:
-        ValueError: no server is named.
+        ValueError: no server is named, or one that this process is not connected to.
         pyopencl.Error: a transfer failed.
 
     Example::
@@ -37,7 +37,12 @@ def drain(*servers: str) -> ResidencyList:
     """
     if not servers:
         raise ValueError('name at least one server: remotecl.drain("host[:port]")')
-    leaving = {full_address(name) for name in named_servers(*servers)}
+    leaving: set[str] = set()
+    for name in named_servers(*servers):
+        known = known_as(name)
+        if not known:
+            raise ValueError(f"this process is not connected to {name}; remotecl.servers() has the names")
+        leaving |= known
     stuck = ResidencyList()
     moves = []
     for entry in residency():
