@@ -149,6 +149,17 @@ def test_commands_take_the_default(configure, cluster, run_remotecl):
     assert other.stdout.startswith(cluster.addresses[0])
 
 
+@pytest.mark.parametrize("text", ['default = "{server}"', "[servers."], ids=["default", "broken"])
+def test_closing_a_connection_does_not_ask_the_file(configure, cluster, run_program, text):
+    program = f"""
+import remotecl
+remotecl.connect({cluster.addresses[0]!r}).close()
+print(remotecl.servers() == [])
+"""
+    result = run_program(program, REMOTECL_CONFIG=configure(text.format(server=cluster.addresses[0])))
+    assert result.stdout == "True\n"
+
+
 def test_the_doctor_shows_the_file_and_what_is_wrong_with_it(configure, run_remotecl):
     file = configure('[servers.gpu1]\naddress = "127.0.0.1:1"\n[groups]\nlab = ["gpu1"]')
     findings = json.loads(run_remotecl("doctor", "--json", REMOTECL_CONFIG=file).stdout)

@@ -83,7 +83,8 @@ class Connection:
             self._closed = True
             _connections.subtract(self._servers)
             unused = {server for server in self._servers if _connections[server] <= 0}
-        for server in unused.difference(map(full_address, configured_servers())):
+        named = os.environ.get("REMOTECL_SERVERS", "").split(",")
+        for server in unused.difference(full_address(name.strip()) for name in named):
             native().disconnect(server)  # if a server is gone already, there is nothing to end
 
     def __enter__(self) -> Connection:
