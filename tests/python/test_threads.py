@@ -151,6 +151,70 @@ assert {"devices" in call} or isinstance(errors[0], remotecl.ServerUnreachable)
 """)
 
 
+def test_closing_a_connection_leaves_one_alone_that_is_being_made(run_program, cluster):
+    run_program(f"""
+import threading
+import pyopencl as cl
+import remotecl
+from remotecl._connect import connection
+first = remotecl.connect({cluster.addresses[0]!r})
+find_platform = connection.find_platform
+def close_meanwhile(module):
+    closing = threading.Thread(target=first.close)
+    closing.start()
+    closing.join()
+    return find_platform(module)
+connection.find_platform = close_meanwhile
+second = remotecl.connect({cluster.addresses[0]!r})
+assert second.devices[0].available
+second.close()
+assert remotecl.servers() == []
+""")
+
+
+def test_connecting_waits_until_the_former_connection_to_that_server_has_ended(run_program, cluster):
+    run_program(f"""
+import threading
+from unittest import mock
+import pyopencl as cl
+import remotecl
+from remotecl._connect import connection
+core = connection.native()
+begun, go_on = threading.Event(), threading.Event()
+def disconnect_slowly(server):
+    begun.set()
+    go_on.wait(60)
+    return core.disconnect(server)
+first = remotecl.connect({cluster.addresses[0]!r})
+found = []
+with mock.patch.object(connection, "native", lambda: mock.Mock(wraps=core, disconnect=disconnect_slowly)):
+    closing = threading.Thread(target=first.close)
+    closing.start()
+    begun.wait(60)
+    connecting = threading.Thread(target=lambda: found.extend(remotecl.connect({cluster.addresses[0]!r}).devices))
+    connecting.start()
+    assert remotecl.connect({cluster.addresses[1]!r}).devices  # another server's does not wait
+    connecting.join(0.2)
+    go_on.set()
+    closing.join()
+    connecting.join()
+assert found[0].available
+""")
+
+
+def test_a_connection_that_fails_does_not_count(run_program, cluster):
+    run_program(f"""
+import remotecl
+with remotecl.connect({cluster.addresses[0]!r}):
+    try:
+        remotecl.connect({cluster.addresses[0]!r}, "127.0.0.1:1")
+        raise SystemExit("it has connected")
+    except remotecl.ServerUnreachable:
+        pass
+assert remotecl.servers() == []
+""")
+
+
 def test_a_callback_runs_while_another_thread_waits(run):
     run("""
 gate = cl.UserEvent(context)

@@ -26,8 +26,9 @@ EXTENSION = "remotecl._core"
 PLATFORM_NAME = "remotecl"
 DEFAULT_PORT = 10990
 
-_lock = threading.Lock()
-_connections: Counter[str] = Counter()  # open ones, by server
+_changed = threading.Condition()
+_connections: Counter[str] = Counter()  # open ones and those that connect, by server; guarded by _changed
+_ending: set[str] = set()  # servers that are being disconnected; likewise
 
 
 class Connection:
@@ -43,12 +44,13 @@ class Connection:
         connection.close()
     """
 
-    def __init__(self, servers: Sequence[str], platform: pyopencl.Platform, devices: Sequence[pyopencl.Device]) -> None:
+    def __init__(self, servers: Sequence[str]) -> None:
         self._servers = list(servers)
-        self._platform = platform
-        self._devices = list(devices)
+        self._platform: pyopencl.Platform  # set, like the devices, by `connect`
+        self._devices: list[pyopencl.Device] = []
         self._closed = False
-        with _lock:
+        with _changed:  # before it connects, so that no other one ends what it will use
+            _changed.wait_for(lambda: _ending.isdisjoint(self._servers))
             _connections.update(self._servers)
 
     @property
@@ -77,15 +79,21 @@ class Connection:
         Their devices are no longer available, commands that have not ended fail, and data that only they have is lost
         (see `remotecl.drain`). `remotecl.connect` to the same server gives new devices. Closing again does nothing.
         """
-        with _lock:
+        named = {full_address(name.strip()) for name in os.environ.get("REMOTECL_SERVERS", "").split(",")}
+        with _changed:
             if self._closed:
                 return
             self._closed = True
             _connections.subtract(self._servers)
-            unused = {server for server in self._servers if _connections[server] <= 0}
-        named = os.environ.get("REMOTECL_SERVERS", "").split(",")
-        for server in unused.difference(full_address(name.strip()) for name in named):
-            native().disconnect(server)  # if a server is gone already, there is nothing to end
+            unused = {server for server in self._servers if _connections[server] <= 0} - named
+            _ending.update(unused)
+        try:
+            for server in unused:  # without the lock, because a server may be slow
+                native().disconnect(server)  # if it is gone already, there is nothing to end
+        finally:
+            with _changed:
+                _ending.difference_update(unused)
+                _changed.notify_all()
 
     def __enter__(self) -> Connection:
         return self
@@ -144,11 +152,16 @@ def connect(
         raise ValueError('name at least one server: remotecl.connect("host[:port]")')
     activation.activate()
     cl = import_pyopencl()
-    connect_servers(names)
-    platform = find_platform(cl)
-    wanted = {full_address(name) for name in names}
-    devices = [device for device in platform.get_devices() if server_of_device(device) in wanted]
-    return Connection([full_address(name) for name in names], platform, devices)
+    connection = Connection([full_address(name) for name in names])
+    try:
+        connect_servers(names)
+        connection._platform = find_platform(cl)
+        devices = connection._platform.get_devices()
+        connection._devices = [device for device in devices if server_of_device(device) in connection._servers]
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def connect_servers(names: Sequence[str]) -> None:
