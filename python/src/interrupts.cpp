@@ -7,6 +7,10 @@ namespace py = pybind11;
 namespace remotecl::python {
 namespace {
 
+// Written when the module is loaded, and only read after that. The guard of a static in on_main_thread would be held
+// while Python code that initializes it lets other threads run, and these would wait for the guard with the GIL.
+unsigned long main_thread = 0;
+
 constexpr auto kLimitNs = static_cast<std::uint64_t>(std::chrono::nanoseconds(kSignalPeriod).count());
 
 // Calls a function of PyOpenCL whose waits in libremotecl end early; what these leave behind goes to `left`.
@@ -52,17 +56,14 @@ std::pair<py::object, unsigned> enqueue(const py::object& function, const py::ob
 
 }  // namespace
 
-bool on_main_thread() {
-  static const auto main_thread =
-      py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
-  return PyThread_get_thread_ident() == main_thread;
-}
+bool on_main_thread() { return PyThread_get_thread_ident() == main_thread; }
 
 void check_signals() {
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
 void bind_interrupts(py::module_& module) {
+  main_thread = py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
   module.attr("WAIT_OVER") = REMOTECL_WAIT_OVER;
   module.attr("WRITE_GOES_ON") = REMOTECL_WRITE_GOES_ON;
   module.def("wait", &wait, py::arg("function"), py::arg("what"),

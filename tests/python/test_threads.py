@@ -151,6 +151,23 @@ assert {"devices" in call} or isinstance(errors[0], remotecl.ServerUnreachable)
 """)
 
 
+def test_the_first_waits_of_two_threads_do_not_wait_for_each_other(run_program):
+    run_program("""
+import faulthandler, threading, time
+faulthandler.dump_traceback_later(60, exit=True)
+import remotecl._core as core
+main_thread = threading.main_thread
+def slow():
+    time.sleep(0.1)  # the other thread has the lock meanwhile
+    return main_thread()
+threading.main_thread = slow
+threads = [threading.Thread(target=core.wait, args=(lambda what: None, 1)) for _ in range(2)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+threading.main_thread = main_thread
+""")
+
+
 def test_closing_a_connection_leaves_one_alone_that_is_being_made(run_program, cluster):
     run_program(f"""
 import threading
