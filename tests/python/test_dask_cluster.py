@@ -123,7 +123,9 @@ def test_a_daemon_ends_with_its_worker(client):
         wait_until_gone(daemons)
         assert not first.running
         assert all(server.running for server in others)
-    client.wait_for_workers(WORKERS, timeout=PROGRAM_TIMEOUT_S)  # Dask starts another one
+        client.wait_for_workers(WORKERS, timeout=PROGRAM_TIMEOUT_S)  # Dask starts another one
+        cluster.scale(WORKERS)
+        assert [server.running for server in cluster.servers] == [True] * WORKERS
 
 
 def test_daemons_have_their_workers_environment(client):

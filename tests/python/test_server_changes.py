@@ -126,6 +126,23 @@ with remotecl.LocalCluster(servers=1) as cluster:
     assert result.stdout == result.stderr == ""
 
 
+@pytest.mark.parametrize("size", [1, 2])
+def test_scaling_a_cluster_replaces_a_server_that_was_killed(run_program, size):
+    run_program(f"""{PRELUDE}
+import os, signal
+with remotecl.LocalCluster(servers=2) as cluster:
+    killed, kept = cluster.servers
+    cluster.connect()
+    os.kill(killed.pid, signal.SIGKILL)
+    killed._daemon._process.wait()
+    cluster.scale({size})
+    assert len(cluster) == {size} and killed not in cluster.servers and kept in cluster.servers
+    assert all(server.running for server in cluster.servers)
+    assert computes(cluster.connect().devices)
+    assert sorted(server.address for server in remotecl.servers()) == sorted(cluster.addresses)
+""")
+
+
 def test_nothing_is_stopped_that_has_what_cannot_be_moved(run_program):
     run_program(f"""{PRELUDE}
 with remotecl.LocalCluster(servers=2) as cluster:

@@ -164,6 +164,9 @@ def test_a_daemon_ends_with_its_connection(sshd, tunnel):
         server._daemon._process.wait(GONE_WITHIN_S)
         assert not server.running
         wait_until_closed([server.remote_address])
+        cluster.scale(1)
+        (another,) = cluster.servers
+        assert another.running
 
 
 def test_every_host_may_have_devices_of_its_own(sshd):

@@ -60,8 +60,9 @@ class Cluster(Stoppable, Generic[ServerT]):
     def scale(self, servers: int, *, startup_timeout_s: float = 60.0) -> None:
         """Starts or stops daemons until there are this many. Call `connect` again for the devices of new ones.
 
-        The newest are stopped first. If this process is connected to them, `remotecl.drain` first moves the data that
-        only they have. Nothing is stopped if some of it cannot be moved.
+        Daemons that have ended by themselves do not count, and leave the cluster. Of the others, the newest are stopped
+        first. If this process is connected to them, `remotecl.drain` first moves the data that only they have. Nothing
+        is stopped if some of it cannot be moved.
 
         Args:
             servers: how many, at least 1.
@@ -79,6 +80,9 @@ class Cluster(Stoppable, Generic[ServerT]):
         """
         if servers < 1:
             raise ValueError(f"a cluster has at least 1 server, not {servers}")
+        ended = [server for server in self._servers if not server.running]
+        _stop_many(ended)  # frees their tunnels, and takes their devices out of the platform's list
+        self._servers = [server for server in self._servers if server not in ended]
         if servers >= len(self):
             self._servers += _start_many(self._launches(servers - len(self)), startup_timeout_s)
             return
