@@ -60,6 +60,19 @@ def test_an_operator_ends_a_session(run_remotecl, options):
         assert "was ended by an operator (remotecl kick)" in daemon.end()[1]
 
 
+def test_a_server_has_its_short_name(run_remotecl, tmp_path):
+    config = tmp_path / "config.toml"
+    with Daemon() as daemon, Client(HAS_A_SESSION, daemon.address) as client:
+        config.write_text(f'[servers.gpu1]\naddress = "{daemon.address}"\n[groups]\nlab = ["gpu1", "gpu2"]\n')
+        (session,) = remotecl.status(daemon.address)[0].sessions
+        refused = run_remotecl("kick", "@lab", session.session, REMOTECL_CONFIG=str(config))
+        assert refused.returncode == 1
+        assert "@lab stands for 2 servers" in refused.stderr
+        kicked = run_remotecl("kick", "gpu1", session.session, REMOTECL_CONFIG=str(config))
+        assert kicked.stdout == f"session {session.session} of {daemon.address} has ended\n", kicked.stderr
+        client.leave()
+
+
 @pytest.mark.parametrize("number", ["", "x", "-1", "1" * 17])
 def test_what_is_no_number_of_a_session(run_remotecl, number):
     with Daemon() as daemon:

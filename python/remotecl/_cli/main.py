@@ -88,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     kick = commands.add_parser(
         "kick", help="end somebody's session; for those who run the server, and own sessions of users with a token"
     )
-    kick.add_argument("server", metavar="SERVER", help="host[:port], with its options")
+    kick.add_argument("server", metavar="SERVER", help="host[:port], with its options, or its short name")
     kick.add_argument("session", metavar="SESSION", help="its number, as remotecl top shows it")
     kick.set_defaults(run=_kick)
     keys = commands.add_parser(
@@ -178,7 +178,10 @@ def _top(options: argparse.Namespace) -> int:
 def _kick(options: argparse.Namespace) -> int:
     from .._observe.status import Asker
 
-    with contextlib.closing(Asker(options.server)) as asker:
+    names = named_servers(options.server)
+    if len(names) != 1:
+        raise RemoteCLError(f"{options.server} stands for {len(names)} servers; name the one that has the session")
+    with contextlib.closing(Asker(names[0])) as asker:
         print(asker.kick(options.session))
     return 0
 
