@@ -66,7 +66,17 @@ def test_icd_path_vendors_has_this_machines_drivers_too(run_remotecl, tmp_path):
     assert remotecl._loading.vendors.drivers_in(vendors) == ["libother.so", remotecl.icd_path()]
 
 
-@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["demo", "--size", "17"], ["devices", "--quick"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["nonsense"],
+        ["demo", "--size", "17"],
+        ["devices", "--quick"],
+        ["discover", "--timeout", "-1"],
+        ["discover", "--timeout", "nan"],
+    ],
+)
 def test_bad_usage_is_exit_code_2(run_remotecl, arguments):
     assert run_remotecl(*arguments).returncode == 2
 

@@ -63,7 +63,9 @@ def _parser() -> argparse.ArgumentParser:
     devices.set_defaults(run=_devices)
 
     discover = commands.add_parser("discover", help="find servers on the local network and list their devices")
-    discover.add_argument("--timeout", type=float, default=2.0, metavar="SECONDS", help="how long to wait for answers")
+    discover.add_argument(
+        "--timeout", type=positive, default=2.0, metavar="SECONDS", help="how long to wait for answers (default: 2)"
+    )
     discover.set_defaults(run=_discover)
 
     info = commands.add_parser("info", help="show versions, loader, drivers and servers")
