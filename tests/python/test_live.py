@@ -208,6 +208,12 @@ def test_top_fits_a_terminal_of_80_columns(cluster, connection):
     assert max(map(len, live.text(found, 80).splitlines())) <= 80
 
 
+def test_top_draws_no_tables_that_are_empty():
+    pytest.importorskip("rich")
+    drawn = top._drawn([WatchedServer(address="gpu1:10990", state="lost", error="it is gone")], 80)
+    assert [table.title for table in drawn.renderables] == ["servers"]
+
+
 def test_top_in_a_terminal_redraws_and_ends_with_ctrl_c(cluster):
     pytest.importorskip("rich")
     terminal, inner = pty.openpty()

@@ -73,6 +73,8 @@ def _drawn(servers: Sequence[WatchedServer], width: int) -> Group:
 
     drawn = []
     for source in (table.fitted(width - 2, gap=3) for table in live.tables(servers)):
+        if not source.rows:
+            continue
         table = Table(title=source.title, title_justify="left", box=box.SIMPLE_HEAD, expand=True, pad_edge=False)
         for column, name in enumerate(source.names):
             table.add_column(name, justify="right" if source.is_right(column) else "left", no_wrap=True)
