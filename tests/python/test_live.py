@@ -214,6 +214,13 @@ def test_top_draws_no_tables_that_are_empty():
     assert [table.title for table in drawn.renderables] == ["servers"]
 
 
+def test_one_look_of_top_waits_for_the_interval_too(cluster, monkeypatch):
+    waited = []
+    monkeypatch.setattr(Watch, "wait", lambda _, answers, timeout_s: waited.append((answers, timeout_s)))
+    top.run(cluster.addresses, interval_s=12, once=True)
+    assert waited == [(2, top._PATIENCE_S + 12)]
+
+
 def test_top_in_a_terminal_redraws_and_ends_with_ctrl_c(cluster):
     pytest.importorskip("rich")
     terminal, inner = pty.openpty()

@@ -24,7 +24,7 @@ def run(servers: Sequence[str], *, interval_s: float = 1.0, once: bool = False, 
     """Shows the servers once, or until it is interrupted. Returns 1 if one of them is lost at the end."""
     with Watch(servers, interval_s) as watch:
         # Rates and utilisation refer to the time between two requests.
-        watch.wait(answers=2 if once else 1, timeout_s=_PATIENCE_S)
+        watch.wait(answers=2 if once else 1, timeout_s=_PATIENCE_S + interval_s)
         if once:
             print(live.json_line(watch.latest()) if as_json else _text(watch.latest()), flush=True)
         else:
