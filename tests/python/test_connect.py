@@ -23,6 +23,8 @@ from throttled_relay import ThrottledRelay
         ("[::1]", "[::1]:10990"),
         ("[::1]:7", "[::1]:7"),
         ("::1", "[::1]:10990"),
+        ("gpu1:0007", "gpu1:7"),
+        ("[::1]:07", "[::1]:7"),
     ],
 )
 def test_addresses_are_completed(name, address):

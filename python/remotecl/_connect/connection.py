@@ -257,6 +257,8 @@ def full_address(name: str) -> str:
         port = rest.lstrip(":") or port
     elif name.count(":") == 1:
         host, _, port = name.partition(":")
+    if port.isdecimal():
+        port = str(int(port))
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
