@@ -266,6 +266,12 @@ print("ends with", code)
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
+        (["--seed", "-1"], 2, "it must be at least 0"),
+        (
+            ["lenet", "--places", "native", "--kernels", "cached", "--json", "/nowhere/file"],
+            2,
+            "/nowhere/file cannot be written",
+        ),
         (["nonsense"], 1, "no network is named 'nonsense'; there are lenet, cifar10, alexnet"),
         (["--places", "moon"], 2, "'moon' is none of native, remotecl, far"),
         (["--kernels", "cached,none"], 2, "'none' is none of cached, rebuilt, compiled"),

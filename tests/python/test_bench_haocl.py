@@ -202,6 +202,9 @@ def test_the_mesh_is_closed():
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
+        (["--seed", "-1"], 2, "it must be at least 0"),
+        (["knn", "--scale", "0.0005", "--json", "/nowhere/file"], 2, "/nowhere/file cannot be written"),
+        (["knn", "--scale", "0.0005", "--json", "/"], 2, "/ cannot be written"),
         (["nonsense"], 1, "no application is named 'nonsense'; there are matmul, "),
         (["--scale", "0"], 2, "it must be more than 0"),
         (["--devices", "0"], 2, "it must be at least 1"),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from .._connect.connection import import_pyopencl, named_servers
 from ..errors import RemoteCLError
-from .options import add_servers, count, counts, positive
+from .options import add_servers, count, counts, output_file, positive, seed
 
 _APPLICATIONS = ("matmul", "cfd", "knn", "bfs", "spmv")
 _NETWORKS = ("lenet", "cifar10", "alexnet")
@@ -30,7 +30,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "`bench ar` an augmented-reality pipeline.",
     )
     add_servers(bench, "none starts daemons on loopback: one, and four for the rows that need several")
-    bench.add_argument("--json", metavar="FILE", help="write the results there too")
+    bench.add_argument("--json", type=output_file, metavar="FILE", help="write the results there too")
     bench.add_argument(
         "--rows", choices=["all", "one", "several"], default="all", help="only those that take one server, or several"
     )
@@ -78,11 +78,13 @@ def _add_haocl(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     haocl.add_argument(
         "--sizes", type=counts, default=[], metavar="COUNTS", help="matmul's matrices instead: 1000..10000:1000"
     )
-    haocl.add_argument("--seed", type=int, default=0, help="of the data (default: 0)")
+    haocl.add_argument("--seed", type=seed, default=0, help="of the data (default: 0)")
     haocl.add_argument(
         "--repetitions", type=count, default=3, metavar="N", help="of each run; the fastest counts (default: 3)"
     )
-    haocl.add_argument("--json", metavar="FILE", default=argparse.SUPPRESS, help="write the results there too")
+    haocl.add_argument(
+        "--json", type=output_file, metavar="FILE", default=argparse.SUPPRESS, help="write the results there too"
+    )
     haocl.set_defaults(run=_haocl)
 
 
@@ -120,8 +122,10 @@ def _add_dnn(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "--delay-ms", type=positive, default=1.0, metavar="MS", help="of the far link, each way (default: 1)"
     )
     dnn.add_argument("--gbit", type=positive, default=1.0, metavar="RATE", help="of the far link, Gbit/s (default: 1)")
-    dnn.add_argument("--seed", type=int, default=0, help="of data and weights (default: 0)")
-    dnn.add_argument("--json", metavar="FILE", default=argparse.SUPPRESS, help="write the results there too")
+    dnn.add_argument("--seed", type=seed, default=0, help="of data and weights (default: 0)")
+    dnn.add_argument(
+        "--json", type=output_file, metavar="FILE", default=argparse.SUPPRESS, help="write the results there too"
+    )
     dnn.set_defaults(run=_dnn)
 
 
@@ -157,8 +161,10 @@ def _add_ar(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--client-part", type=positive, default=0.1, metavar="PART", help="of a core, for the client (default: 0.1)"
     )
     ar.add_argument("--codec", choices=_CODECS, default="h264", help="of the video (default: h264)")
-    ar.add_argument("--seed", type=int, default=0, help="of the video (default: 0)")
-    ar.add_argument("--json", metavar="FILE", default=argparse.SUPPRESS, help="write the results there too")
+    ar.add_argument("--seed", type=seed, default=0, help="of the video (default: 0)")
+    ar.add_argument(
+        "--json", type=output_file, metavar="FILE", default=argparse.SUPPRESS, help="write the results there too"
+    )
     ar.set_defaults(run=_ar)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
+from pathlib import Path
 
 CONFIGURED = "none takes those in REMOTECL_SERVERS, else the configuration's default"
 
@@ -25,6 +27,23 @@ def count(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError("it must be at least 1")
     return number
+
+
+def seed(text: str) -> int:
+    """What random data comes from."""
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError("it must be at least 0")
+    return number
+
+
+def output_file(text: str) -> str:
+    """A file that can be written, as far as can be seen before the work begins."""
+    file = Path(text)
+    place = file if file.exists() else f"{file.parent}/"
+    if file.is_dir() or not os.access(place, os.W_OK):
+        raise argparse.ArgumentTypeError(f"{text} cannot be written")
+    return text
 
 
 def counts(text: str) -> list[int]:
