@@ -272,7 +272,7 @@ print("ends with", code)
             2,
             "/nowhere/file cannot be written",
         ),
-        (["nonsense"], 1, "no network is named 'nonsense'; there are lenet, cifar10, alexnet"),
+        (["nonsense"], 2, "no network is named 'nonsense'; there are lenet, cifar10, alexnet"),
         (["--places", "moon"], 2, "'moon' is none of native, remotecl, far"),
         (["--kernels", "cached,none"], 2, "'none' is none of cached, rebuilt, compiled"),
         (["--queues", "0"], 2, "it must be at least 1"),

@@ -205,7 +205,7 @@ def test_the_mesh_is_closed():
         (["--seed", "-1"], 2, "it must be at least 0"),
         (["knn", "--scale", "0.0005", "--json", "/nowhere/file"], 2, "/nowhere/file cannot be written"),
         (["knn", "--scale", "0.0005", "--json", "/"], 2, "/ cannot be written"),
-        (["nonsense"], 1, "no application is named 'nonsense'; there are matmul, "),
+        (["nonsense"], 2, "no application is named 'nonsense'; there are matmul, "),
         (["--scale", "0"], 2, "it must be more than 0"),
         (["--devices", "0"], 2, "it must be at least 1"),
         (["--devices", "2..1"], 2, "2..1 has no number in it"),

@@ -75,6 +75,9 @@ def test_icd_path_vendors_has_this_machines_drivers_too(run_remotecl, tmp_path):
         ["devices", "--quick"],
         ["discover", "--timeout", "-1"],
         ["discover", "--timeout", "nan"],
+        ["run"],
+        ["run", "--"],
+        ["run", "--servers", "gpu1"],
     ],
 )
 def test_bad_usage_is_exit_code_2(run_remotecl, arguments):

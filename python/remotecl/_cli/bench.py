@@ -55,9 +55,12 @@ def _add_haocl(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         description="Runs the five applications of HaoCL's evaluation on servers' devices and on a native one, and "
         "checks every result with NumPy or SciPy.",
     )
-    # With `choices`, argparse refuses to be given none.
     haocl.add_argument(
-        "names", nargs="*", metavar="APPLICATION", help=f"{', '.join(_APPLICATIONS)} (default: all of them)"
+        "names",
+        nargs="*",
+        type=_one_of("application", _APPLICATIONS),
+        metavar="APPLICATION",
+        help=f"{', '.join(_APPLICATIONS)} (default: all of them)",
     )
     # SUPPRESS, because a default here would replace an option that is given before the word haocl.
     otherwise = "none starts daemons on loopback: as many as --devices asks for, or two"
@@ -95,7 +98,10 @@ def _add_dnn(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         description="Trains networks as Caffe does, with the optimisations of OpenCL Caffe one after the other. "
         "--kernels, --layout and --queues choose others: all combinations of their values.",
     )
-    dnn.add_argument("names", nargs="*", metavar="NETWORK", help=f"{', '.join(_NETWORKS)} (default: all but alexnet)")
+    dnn.add_argument(
+        "names", nargs="*", type=_one_of("network", _NETWORKS), metavar="NETWORK",
+        help=f"{', '.join(_NETWORKS)} (default: all but alexnet)",
+    )  # fmt: skip
     add_servers(dnn, "none starts daemons on loopback", default=argparse.SUPPRESS)
     dnn.add_argument(
         "--places", type=_words(_PLACES), default=list(_PLACES), metavar="PLACE,...",
@@ -175,6 +181,17 @@ def _power_of_two(text: str) -> int:
     return number
 
 
+def _one_of(what: str, known: Sequence[str]) -> Callable[[str], str]:
+    """A parser of one of these names. With `choices`, argparse would refuse to be given none."""
+
+    def read(text: str) -> str:
+        if text not in known:
+            raise argparse.ArgumentTypeError(f"no {what} is named {text!r}; there are {', '.join(known)}")
+        return text
+
+    return read
+
+
 def _words(allowed: Sequence[str]) -> Callable[[str], list[str]]:
     """A parser of an option whose value is several of these words, separated by commas."""
 
@@ -197,7 +214,7 @@ def _bench(options: argparse.Namespace) -> int:
 
 
 def _haocl(options: argparse.Namespace) -> int:
-    _require("application", options.names, _APPLICATIONS)
+    _require_numpy("applications")
     from ..bench import haocl
 
     return haocl.main(
@@ -213,7 +230,7 @@ def _haocl(options: argparse.Namespace) -> int:
 
 
 def _dnn(options: argparse.Namespace) -> int:
-    _require("network", options.names, _NETWORKS)
+    _require_numpy("networks")
     from ..bench import dnn
 
     chosen = []
@@ -238,7 +255,7 @@ def _dnn(options: argparse.Namespace) -> int:
 
 
 def _ar(options: argparse.Namespace) -> int:
-    _require("configuration", options.configurations, _CONFIGURATIONS)
+    _require_numpy("configurations")
     if options.servers:
         raise RemoteCLError("`bench ar` starts its own servers, which must read its video; leave out --servers")
     from ..bench import ar
@@ -258,10 +275,8 @@ def _ar(options: argparse.Namespace) -> int:
     )
 
 
-def _require(what: str, names: Sequence[str], known: Sequence[str]) -> None:
-    """Raises RemoteCLError unless PyOpenCL and NumPy are installed and all names are known."""
+def _require_numpy(what: str) -> None:
+    """Raises RemoteCLError unless PyOpenCL and NumPy are installed."""
     import_pyopencl()
     if importlib.util.find_spec("numpy") is None:
-        raise RemoteCLError(f"NumPy, which {what}s need, is not installed: pip install numpy")
-    if unknown := [name for name in names if name not in known]:
-        raise RemoteCLError(f"no {what} is named {unknown[0]!r}; there are {', '.join(known)}")
+        raise RemoteCLError(f"NumPy, which {what} need, is not installed: pip install numpy")

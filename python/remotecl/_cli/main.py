@@ -146,7 +146,7 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     command.add_argument("--with-local", action="store_true", help="show the program this machine's own drivers, too")
     command.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM ARGUMENT...", help="what to run")
-    command.set_defaults(run=_run_program)
+    command.set_defaults(run=_run_program, refuse=command.error)
 
 
 def _named_servers(options: argparse.Namespace) -> list[str]:
@@ -162,7 +162,7 @@ def _named_servers(options: argparse.Namespace) -> list[str]:
 def _run_program(options: argparse.Namespace) -> int:
     program = options.program[1:] if options.program[:1] == ["--"] else options.program
     if not program:
-        raise RemoteCLError("no program is named: remotecl run --servers gpu1 PROGRAM ARGUMENT...")
+        options.refuse("no program is named: remotecl run --servers gpu1 PROGRAM ARGUMENT...")
     if options.local:
         return run.run_locally(program, options.local, with_local=options.with_local)
     servers = run.found_servers() if options.auto else _named_servers(options)
