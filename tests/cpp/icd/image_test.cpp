@@ -39,6 +39,16 @@ struct Type {
     }
   }
   std::size_t pixels() const { return whole()[0] * whole()[1] * whole()[2]; }
+  // Where each row begins in memory with these pitches. A layer of a 1D array is a slice.
+  std::vector<std::size_t> rows(std::size_t row_pitch, std::size_t slice_pitch) const {
+    const auto size = whole();
+    if (type == CL_MEM_OBJECT_IMAGE1D_ARRAY) row_pitch = slice_pitch;
+    std::vector<std::size_t> begins;
+    for (std::size_t z = 0; z < size[2]; ++z) {
+      for (std::size_t y = 0; y < size[1]; ++y) begins.push_back(z * slice_pitch + y * row_pitch);
+    }
+    return begins;
+  }
   bool has_slices() const { return type != CL_MEM_OBJECT_IMAGE1D && type != CL_MEM_OBJECT_IMAGE2D; }
   cl_image_desc description() const {
     cl_image_desc desc{};
@@ -189,6 +199,43 @@ TEST_P(ImageTypeTest, WhatIsWrittenThroughAMappingIsThereEverywhere) {
   for (std::size_t i = 0; i < expected.size(); i += 5) bytes[i] = expected[i] = 200;
   check(clEnqueueUnmapMemObject(queue_, image, mapped, 0, nullptr, nullptr));
   EXPECT_EQ(read_image(queue_, image, type), expected);
+  EXPECT_EQ(read_image(other_, image, type), expected);
+}
+
+// The image's own copy of the pixels has no gaps, whatever the memory had that they came from.
+TEST_P(ImageTypeTest, ACopyOfMemoryWithGapsIsMapped) {
+  const Type& type = GetParam();
+  const std::size_t row = type.width * kPixel;
+  cl_image_desc desc = type.description();
+  desc.image_row_pitch = row + 7 * kPixel;
+  if (type.has_slices()) desc.image_slice_pitch = desc.image_row_pitch * (type.height + 2);
+  Pixels expected = numbers_of(type.pixels() * kPixel);
+  const auto begins = type.rows(desc.image_row_pitch, desc.image_slice_pitch);
+  Pixels host(begins.back() + row, 0xEE);
+  for (std::size_t i = 0; i < begins.size(); ++i) std::copy_n(&expected[i * row], row, &host[begins[i]]);
+  const Owned<cl_mem> image = make_image(context_, desc, CL_MEM_COPY_HOST_PTR, host.data());
+  EXPECT_EQ(value<std::size_t>(clGetImageInfo, image.get(), CL_IMAGE_ROW_PITCH), desc.image_row_pitch);
+  const auto whole = type.whole();
+  const auto map_rows = [&](cl_map_flags flags, auto&& visit) {
+    std::size_t row_pitch = 0, slice_pitch = 0, at = 0;
+    cl_int error = CL_SUCCESS;
+    auto* const mapped = static_cast<unsigned char*>(clEnqueueMapImage(
+        queue_, image, CL_TRUE, flags, kOrigin, whole.data(), &row_pitch, &slice_pitch, 0, nullptr, nullptr, &error));
+    check(error);
+    for (const std::size_t begin : type.rows(row_pitch, slice_pitch)) visit(mapped + begin, &expected[at++ * row]);
+    check(clEnqueueUnmapMemObject(queue_, image, mapped, 0, nullptr, nullptr));
+  };
+  const auto compare = [row](const auto* mapped, const auto* pixels) {
+    EXPECT_EQ(std::memcmp(mapped, pixels, row), 0);
+  };
+  map_rows(CL_MAP_READ, compare);
+  const cl_uint nines[4] = {9, 9, 9, 9};
+  check(clEnqueueFillImage(other_, image, nines, kOrigin, whole.data(), 0, nullptr, nullptr));
+  check(clFinish(other_));
+  expected.assign(expected.size(), 9);
+  map_rows(CL_MAP_READ, compare);
+  expected = numbers_of(expected.size(), 100);
+  map_rows(CL_MAP_WRITE, [row](auto* mapped, const auto* pixels) { std::memcpy(mapped, pixels, row); });
   EXPECT_EQ(read_image(other_, image, type), expected);
 }
 

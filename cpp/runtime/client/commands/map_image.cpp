@@ -13,7 +13,7 @@ struct ImageArea {
   Extent origin, region;
 
   const ImageLayout& layout() const { return *memory.image(); }
-  Rectangle rectangle() const { return layout().at(origin, layout().pitches); }
+  Rectangle rectangle() const { return layout().at(origin, memory.mapped_pitches()); }
   Extent rows() const { return layout().bytes(region); }
   ByteRange range() const { return all_of(memory); }
   CoherentHostMemory::Ranges ranges() const {
@@ -37,7 +37,7 @@ struct ImageArea {
         expect_rows(command, false, memory.image_memory(), rectangle(), rows(), memory.shared_storage());
     send_message(command, EnqueueReadImage{0, 0, memory.id(), origin, region, transfer->id, {}});
   }
-  std::uint64_t span() const { return layout().at({}, layout().pitches).extent(rows()); }
+  std::uint64_t span() const { return layout().at({}, memory.mapped_pitches()).extent(rows()); }
   bool fills_host_copy() const { return memory.maps_host_copy() && overwrites_all(memory, region); }
 };
 
@@ -77,7 +77,7 @@ struct UnmapImagePlan : Plan {
       return CL_SUCCESS;
     }
     const ImageLayout& layout = *image.image();
-    RowsToWrite rows = rows_to_write(command, image.image_memory(), layout.at(mapping.origin, layout.pitches),
+    RowsToWrite rows = rows_to_write(command, image.image_memory(), layout.at(mapping.origin, image.mapped_pitches()),
                                      layout.bytes(mapping.region), image.shared_storage());
     command.moves(rows.size(), nullptr, &command.queue().device());
     EnqueueWriteImage message{0, 0, image.id(), mapping.origin, mapping.region, 0, {}, {}};
@@ -101,7 +101,7 @@ struct UnmapImagePlan : Plan {
 cl_int enqueue_map_image(CommandQueue& queue, MemoryObject& image, bool blocking, cl_map_flags flags,
                          const Extent& origin, const Extent& region, WaitList wait, Event** event, Pitches& pitches,
                          void** mapped) {
-  pitches = image.image()->pitches;
+  pitches = image.mapped_pitches();
   const MapPlan<ImageArea> plan{{}, CL_COMMAND_MAP_IMAGE, blocking, flags, {image, origin, region}, mapped};
   return submit(queue, plan, wait, event);
 }

@@ -78,6 +78,10 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
 
   // An image's pixels as a mapping shows them: the application's memory, or the host's copy.
   std::byte* image_memory() REQUIRES(kMemoryMutex);
+  // The pitches there. The image's own copy is packed.
+  Pitches mapped_pitches() const {
+    return host_ptr_ == nullptr && !parent_ ? image_->packed_pitches() : image_->pitches;
+  }
   // Whether that is the host's copy, which transfers use.
   bool maps_host_copy() const { return host_ptr_ == nullptr || parent_ || image_->is_packed(); }
 
