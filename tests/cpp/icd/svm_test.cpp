@@ -205,6 +205,35 @@ TEST_F(SvmTest, SubBufferOfABufferOverIt) {
   EXPECT_EQ(read<int>(other_, part, 16), std::vector<int>(16, 5));
 }
 
+// The host's copy of it: on devices such a buffer is a sub-buffer, of which PoCL makes no images.
+TEST_F(SvmTest, ImageOfABufferOverItIsMappedThere) {
+  const Shared<int> data(context_, 16384);
+  data.write(queue_, numbers(16384));
+  const Owned<cl_mem> buffer = make_buffer(context_, 8192 * sizeof(int), CL_MEM_USE_HOST_PTR, data + 2048);
+  const Owned<cl_mem> part = make_sub_buffer(buffer, 4096 * sizeof(int), 1024 * sizeof(int));
+  std::vector<int> expected = numbers(16384);
+  for (const auto& [of, first] : {std::pair{buffer.get(), 2048}, std::pair{part.get(), 6144}}) {
+    const cl_image_format format{CL_R, CL_SIGNED_INT32};
+    cl_image_desc desc{};
+    desc.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER;
+    desc.image_width = 1024;
+    desc.buffer = of;
+    cl_int error = CL_SUCCESS;
+    const Owned<cl_mem> image(clCreateImage(context_, 0, &format, &desc, nullptr, &error));
+    check(error);
+    const std::size_t origin[3] = {1, 0, 0}, region[3] = {1023, 1, 1};
+    std::size_t pitch = 0;
+    auto* const mapped = static_cast<int*>(clEnqueueMapImage(queue_, image, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, origin,
+                                                             region, &pitch, nullptr, 0, nullptr, nullptr, &error));
+    check(error);
+    EXPECT_EQ(mapped, data + first + 1);
+    EXPECT_EQ(*mapped, first + 1);
+    *mapped = expected[first + 1] = -first;
+    check(clEnqueueUnmapMemObject(queue_, image, mapped, 0, nullptr, nullptr));
+  }
+  EXPECT_EQ(data.read(other_), expected);
+}
+
 TEST_F(SvmTest, OrdinaryBufferUsesNone) {
   const Owned<cl_mem> buffer = make_buffer(context_, 64);
   EXPECT_EQ(value<cl_bool>(clGetMemObjectInfo, buffer.get(), CL_MEM_USES_SVM_POINTER), CL_FALSE);

@@ -204,7 +204,7 @@ void MemoryObject::create_on(Session& session) {
 }
 
 std::byte* MemoryObject::image_memory() {
-  return maps_host_copy() ? storage_->host() + offset_ : static_cast<std::byte*>(host_ptr_);
+  return maps_host_copy() ? storage_->host() + storage_offset_ : static_cast<std::byte*>(host_ptr_);
 }
 
 void MemoryObject::add_destructor(Destructor function, void* user_data) {

@@ -51,7 +51,7 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
   void* host_ptr() const { return host_ptr_; }                // as CL_MEM_HOST_PTR reports it
   Device* network_device() const { return network_device_; }  // null if it is no network
   MemoryObject* parent() const { return parent_.get(); }
-  std::size_t offset() const { return offset_; }  // in the storage
+  std::size_t offset() const { return offset_; }  // as CL_MEM_OFFSET reports it
   const std::vector<cl_mem_properties>& properties() const { return properties_; }
   cl_uint map_count() const { return map_count_.load(); }
   BufferStorage& storage() const { return *storage_; }
