@@ -48,6 +48,14 @@ TEST_F(CustomDeviceTest, HasNoCompiler) {
   EXPECT_EQ(error, CL_INVALID_VALUE);
 }
 
+TEST_F(CustomDeviceTest, HasNoImageFormats) {
+  const Owned<cl_context> context = make_context({custom_});
+  cl_uint count = 77;
+  EXPECT_EQ(clGetSupportedImageFormats(context, CL_MEM_READ_WRITE, CL_MEM_OBJECT_IMAGE2D, 0, nullptr, &count),
+            CL_SUCCESS);
+  EXPECT_EQ(count, 0u);
+}
+
 TEST_F(CustomDeviceTest, RunsABuiltInKernel) {
   const Owned<cl_context> context = make_context({custom_});
   const Owned<cl_command_queue> queue = make_queue(context, custom_);
