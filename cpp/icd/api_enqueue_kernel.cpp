@@ -45,9 +45,6 @@ std::vector<std::size_t> item_limits(const Device& device) {
 // If the caller leaves the work-group size open, uses the one that the kernel's source requires, because some
 // drivers do not find it themselves.
 void choose_local(NDRange& range, const std::array<std::size_t, 3>& required) {
-  for (cl_uint i = range.dimensions; i < 3; ++i) {
-    if (required[i] != 1) return;  // the driver will refuse it
-  }
   range.has_local = true;
   for (cl_uint i = 0; i < range.dimensions; ++i) range.local[i] = required[i];
 }
@@ -57,6 +54,9 @@ void check_local(Kernel& kernel, const KernelInfo& info, const Device& device, N
   for (cl_uint i = 0; fixed && !range.has_local && i < range.dimensions; ++i) {
     const bool whole = range.global[i] % info.compile_work_group_size[i] == 0;
     require(whole || allows_remainder(kernel, device), CL_INVALID_WORK_GROUP_SIZE);
+  }
+  for (cl_uint i = range.dimensions; fixed && i < 3; ++i) {
+    require(info.compile_work_group_size[i] == 1, CL_INVALID_WORK_GROUP_SIZE);
   }
   if (fixed && !range.has_local) choose_local(range, info.compile_work_group_size);
   if (!range.has_local) return;

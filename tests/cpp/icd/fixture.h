@@ -21,6 +21,7 @@ kernel void sum_local(global int* data, local int* scratch) {
   data[get_global_id(0)] = sum;
 }
 kernel __attribute__((reqd_work_group_size(4, 1, 1))) void by_four(global int* data) { data[get_global_id(0)] = get_local_size(0); }
+kernel __attribute__((reqd_work_group_size(4, 2, 1))) void by_four_and_two(global int* data) { data[get_global_id(0)] = get_local_size(1); }
 kernel void spin(global int* data, int rounds) {
   volatile global int* cell = data + get_global_id(0);
   for (int i = 0; i < rounds; i++) *cell = *cell + 1;

@@ -23,6 +23,8 @@ World::World(cl_device_id on) : device(on), context(make_context({on})), foreign
   sum_local = make_kernel(program, "sum_local");
   by_four = make_kernel(program, "by_four");
   check(set_arg(by_four, 0, buffer));
+  by_four_and_two = make_kernel(program, "by_four_and_two");
+  check(set_arg(by_four_and_two, 0, buffer));
   gate = make_user_event(context);
   foreign_event = make_user_event(foreign_context);
   failed = make_user_event(context);

@@ -16,7 +16,7 @@ struct World {
   Owned<cl_mem> buffer;  // 4096 bytes, as all of them
   Owned<cl_mem> other, foreign, host_no_access, host_read_only, host_write_only, sub, sub_overlapping;
   Owned<cl_program> program, unbuilt, broken;
-  Owned<cl_kernel> add, no_arguments_set, sum_local, by_four;
+  Owned<cl_kernel> add, no_arguments_set, sum_local, by_four, by_four_and_two;
   Owned<cl_event> gate, foreign_event, failed;
   std::vector<char> host = std::vector<char>(1u << 16);
 
