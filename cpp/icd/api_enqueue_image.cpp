@@ -1,5 +1,6 @@
 #include "icd/enqueue_checks.h"
 #include "icd/image_checks.h"
+#include "icd/svm_checks.h"
 #include "icd/wait_list.h"
 #include "runtime/client/commands/image_commands.h"
 
@@ -42,6 +43,15 @@ Pitches host_pitches(const MemoryObject& image, const Region& region, size_t row
   std::uint64_t slice_min = 0;
   require(!__builtin_mul_overflow(pitches.row, rows[1], &slice_min) && pitches.slice >= slice_min, CL_INVALID_VALUE);
   return pitches;
+}
+
+// Like icd::unmapped_svm(). No command copies between an image and rows of a buffer that have gaps.
+SvmAddress unmapped_svm(const MemoryObject& image, const Region& region, const Pitches& pitches, const void* pointer) {
+  const ImageLayout& layout = *image.image();
+  const std::uint64_t size = layout.at({}, pitches).extent(layout.bytes(region.size));
+  const SvmAddress address = icd::unmapped_svm(image.context(), pointer, size);
+  require(!address.memory || size == layout.shape.packed_size(region.size), CL_INVALID_OPERATION);
+  return address;
 }
 
 // The buffer of a copy; the packed pixels must lie in it.
@@ -117,6 +127,12 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadImage(cl_command_queue command_queu
     const Pitches pitches = host_pitches(from, at, row_pitch, slice_pitch);
     icd::require_host_may_read(from);
     dependencies.require_no_failure(blocking);
+    if (const SvmAddress to = unmapped_svm(from, at, pitches, pointer); to.memory) {
+      return icd::maybe_blocking(blocking, dependencies, [&](Event** done) {
+        return enqueue_copy_image_to_buffer(queue, from, *to.memory, at.origin, at.size, to.offset, dependencies.wait(),
+                                            done, CL_COMMAND_READ_IMAGE);
+      });
+    }
     return dependencies.finish(enqueue_read_image(queue, from, blocking, at.origin, at.size, pitches, pointer,
                                                   dependencies.wait(), dependencies.event()));
   });
@@ -135,6 +151,12 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteImage(cl_command_queue command_que
     const Pitches pitches = host_pitches(to, at, row_pitch, slice_pitch);
     icd::require_host_may_write(to);
     dependencies.require_no_failure(blocking);
+    if (const SvmAddress from = unmapped_svm(to, at, pitches, pointer); from.memory) {
+      return icd::maybe_blocking(blocking, dependencies, [&](Event** done) {
+        return enqueue_copy_buffer_to_image(queue, *from.memory, to, from.offset, at.origin, at.size,
+                                            dependencies.wait(), done, CL_COMMAND_WRITE_IMAGE);
+      });
+    }
     return icd::maybe_blocking_write(queue, blocking, dependencies, [&](Event** done) {
       return enqueue_write_image(queue, to, blocking, at.origin, at.size, pitches, pointer, dependencies.wait(), done);
     });

@@ -170,6 +170,42 @@ TEST_F(SvmCommandTest, BufferTransfersTakeItAsHostMemory) {
   }
 }
 
+TEST_F(SvmCommandTest, ImageTransfersTakeItAsHostMemory) {
+  constexpr std::size_t kCount = 1024, kWidth = 16, kHeight = 8;
+  const cl_image_format format{CL_R, CL_SIGNED_INT32};
+  cl_image_desc desc{};
+  desc.image_type = CL_MEM_OBJECT_IMAGE2D;
+  desc.image_width = kWidth;
+  desc.image_height = kHeight;
+  cl_int error = CL_SUCCESS;
+  const Owned<cl_mem> image(clCreateImage(context_, 0, &format, &desc, nullptr, &error));
+  check(error);
+  const std::size_t origin[3] = {4, 1, 0}, region[3] = {8, 5, 1}, packed = 8 * sizeof(int), wide = 12 * sizeof(int);
+  for (const bool mapped : {true, false}) {
+    const Shared<int> data(context_, kCount);
+    data.write(queue_, numbers(kCount));
+    check(add(queue_, data, 1, kCount));  // now the device alone has the newest bytes
+    if (mapped) data.map(queue_);
+    Owned<cl_event> written, done;
+    check(clEnqueueWriteImage(queue_, image, CL_TRUE, origin, region, 0, 0, data + 10, 0, nullptr, written.out()));
+    check(clEnqueueReadImage(queue_, image, CL_TRUE, origin, region, packed, 0, data + 500, 0, nullptr, done.out()));
+    EXPECT_EQ(value<cl_command_type>(clGetEventInfo, written.get(), CL_EVENT_COMMAND_TYPE), CL_COMMAND_WRITE_IMAGE);
+    EXPECT_EQ(value<cl_command_type>(clGetEventInfo, done.get(), CL_EVENT_COMMAND_TYPE), CL_COMMAND_READ_IMAGE);
+    // No command copies between an image and rows of a buffer that have gaps.
+    const cl_int with_gaps = mapped ? CL_SUCCESS : CL_INVALID_OPERATION;
+    EXPECT_EQ(clEnqueueWriteImage(queue_, image, CL_TRUE, origin, region, wide, 0, data + 10, 0, nullptr, nullptr),
+              with_gaps);
+    EXPECT_EQ(clEnqueueReadImage(queue_, image, CL_TRUE, origin, region, wide, 0, data + 600, 0, nullptr, nullptr),
+              with_gaps);
+    if (mapped) data.unmap(queue_);
+    std::vector<int> expected = numbers(kCount, 1);
+    std::copy_n(expected.begin() + 10, 40, expected.begin() + 500);
+    for (int y = 0; mapped && y < 5; ++y)
+      std::copy_n(expected.begin() + 10 + y * 12, 8, expected.begin() + 600 + y * 12);
+    EXPECT_EQ(data.read(other_), expected) << (mapped ? "mapped" : "not mapped");
+  }
+}
+
 struct Freed {
   std::atomic<int> calls{0};
   cl_command_queue queue = nullptr;

@@ -53,14 +53,14 @@ cl_int enqueue_fill_image(CommandQueue& queue, MemoryObject& image, const std::a
 
 cl_int enqueue_copy_image_to_buffer(CommandQueue& queue, MemoryObject& image, MemoryObject& buffer,
                                     const Extent& origin, const Extent& region, std::uint64_t offset, WaitList wait,
-                                    Event** event) {
-  return submit(queue, CopyPixelsPlan{{}, true, image, buffer, origin, region, offset}, wait, event);
+                                    Event** event, cl_command_type type) {
+  return submit(queue, CopyPixelsPlan{{}, true, image, buffer, origin, region, offset, type}, wait, event);
 }
 
 cl_int enqueue_copy_buffer_to_image(CommandQueue& queue, MemoryObject& buffer, MemoryObject& image,
                                     std::uint64_t offset, const Extent& origin, const Extent& region, WaitList wait,
-                                    Event** event) {
-  return submit(queue, CopyPixelsPlan{{}, false, image, buffer, origin, region, offset}, wait, event);
+                                    Event** event, cl_command_type type) {
+  return submit(queue, CopyPixelsPlan{{}, false, image, buffer, origin, region, offset, type}, wait, event);
 }
 
 }  // namespace remotecl

@@ -19,10 +19,10 @@ cl_int enqueue_fill_image(CommandQueue& queue, MemoryObject& image, const std::a
                           const Extent& origin, const Extent& region, WaitList wait, Event** event);
 cl_int enqueue_copy_image_to_buffer(CommandQueue& queue, MemoryObject& image, MemoryObject& buffer,
                                     const Extent& origin, const Extent& region, std::uint64_t offset, WaitList wait,
-                                    Event** event);
+                                    Event** event, cl_command_type type = CL_COMMAND_COPY_IMAGE_TO_BUFFER);
 cl_int enqueue_copy_buffer_to_image(CommandQueue& queue, MemoryObject& buffer, MemoryObject& image,
                                     std::uint64_t offset, const Extent& origin, const Extent& region, WaitList wait,
-                                    Event** event);
+                                    Event** event, cl_command_type type = CL_COMMAND_COPY_BUFFER_TO_IMAGE);
 
 // `pitches` receives those of the mapped memory.
 cl_int enqueue_map_image(CommandQueue& queue, MemoryObject& image, bool blocking, cl_map_flags flags,
