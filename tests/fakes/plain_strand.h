@@ -14,7 +14,9 @@ class PlainStrand final : public server::Strand {
   PlainStrand() : Strand(1) {}
   void later(std::function<void()> job) override { run_locked(job); }
   void post(std::function<void()> job) override { run_locked(job); }
-  void close(const std::string&) override {}
+  void close(const std::string& why) override { reason = why; }
+
+  std::string reason;  // of the last close()
 
  private:
   bool run_locked(const std::function<void()>& job) override {

@@ -1,5 +1,6 @@
 #include "server/transfer/transfer_table.h"
 
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -41,7 +42,11 @@ void TransferTable::end(Transfer& transfer) {
 }
 
 void TransferTable::finish(Transfer& transfer) {
-  strand_.with_lock([&]() REQUIRES(session_lock) { end(transfer); });
+  try {
+    strand_.with_lock([&]() REQUIRES(session_lock) { end(transfer); });
+  } catch (const std::exception& error) {  // of a command that became ready
+    strand_.close(error.what());
+  }
 }
 
 void TransferTable::finish_with(Ref<IncomingTransfer> transfer, std::shared_ptr<std::byte[]> bytes) {

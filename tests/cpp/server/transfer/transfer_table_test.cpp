@@ -21,7 +21,24 @@ class MovedTransfer final : public Transfer {
   const cl_event end_;
 };
 
+// Its end makes a command ready that the session has no memory for.
+class OverLimitTransfer final : public Transfer {
+ public:
+  explicit OverLimitTransfer(Queue& queue) : Transfer(1, queue, nullptr, 0, 0) {}
+  cl_int finish(Native<cl_event>&) override { throw HeldTooMuch("over the limit"); }
+};
+
 using TransferTableTest = ServerTest;
+
+// The threads that move bytes have nobody who would catch it.
+TEST_F(TransferTableTest, AnErrorWhileATransferEndsEndsTheSession) {
+  SessionTransfers transfers;
+  auto turns = make_ref<DeviceTurns>();
+  auto queue = make_ref<Queue>(1, *server_.driver().device(0), 0, make_ref<BlockPool>(CompletionNotifier()),
+                               turns->join(1, 1, {}, {}));
+  EXPECT_NO_THROW(transfers.table.finish(*make_ref<OverLimitTransfer>(*queue)));
+  EXPECT_EQ(transfers.strand->reason, "over the limit");
+}
 
 // A driver's callback must not be the one that releases a queue: it may not block.
 TEST_F(TransferTableTest, WhatWaitsForTheDriverDoesNotKeepTheQueue) {
