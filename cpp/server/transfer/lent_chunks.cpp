@@ -15,22 +15,30 @@ void LentChunks::lend(std::uint64_t loan, PeerId to, Bytes digests) {
   std::vector<Question> questions;
   {
     MutexLock lock(mutex_);
-    // A client's threads may overtake each other.
-    if (loan <= forgotten_) return;
-    if (loans_.contains(loan) && loans_[loan].to != 0) {
-      throw ProtocolError("loan " + std::to_string(loan) + " was made before");
-    }
-    Loan& made = loans_[loan];
-    made.to = to;
-    for (std::size_t at = 0; at < digests.size(); at += sizeof(Digest)) {
-      Digest digest;
-      std::memcpy(digest.data(), digests.data() + at, sizeof digest);
-      made.digests.insert(digest);
-    }
-    questions.swap(made.questions);
-    forget_old();
+    questions = name(loan, to, digests);
   }
   for (Question& question : questions) ask(loan, question.by, question.digest, std::move(question.respond));
+}
+
+std::vector<LentChunks::Question> LentChunks::name(std::uint64_t loan, PeerId to, Bytes digests) {
+  // A client's threads may overtake each other.
+  if (loan <= forgotten_) {
+    auto asked = loans_.extract(loan);
+    return asked ? std::move(asked.mapped().questions) : std::vector<Question>();
+  }
+  if (loans_.contains(loan) && loans_[loan].to != 0) {
+    throw ProtocolError("loan " + std::to_string(loan) + " was made before");
+  }
+  Loan& named = loans_[loan];
+  named.to = to;
+  for (std::size_t at = 0; at < digests.size(); at += sizeof(Digest)) {
+    Digest digest;
+    std::memcpy(digest.data(), digests.data() + at, sizeof digest);
+    named.digests.insert(digest);
+  }
+  std::vector<Question> questions = std::move(named.questions);
+  forget_old();
+  return questions;
 }
 
 void LentChunks::forget_old() {

@@ -53,6 +53,8 @@ class LentChunks {
   static constexpr std::size_t kUnknownMax = 16;  // that were asked for before they were named
   static constexpr std::size_t kDigestSize = 96;  // estimated, with its place in a set
 
+  // Returns the questions that have waited for it.
+  std::vector<Question> name(std::uint64_t loan, PeerId to, Bytes digests) REQUIRES(mutex_);
   void forget_old() REQUIRES(mutex_);
   Bytes read(const Digest& digest, std::vector<std::byte>& storage) const;
 

@@ -101,6 +101,14 @@ TEST_F(LentChunksTest, ALoanIsMadeOnceAndForgottenSoon) {
   EXPECT_EQ(ask(99, kPeer, 99 % kAlices), chunk_of(99 % kAlices));
 }
 
+TEST_F(LentChunksTest, WhoAsksForALoanThatIsForgottenByTheTimeItIsMadeGetsNothing) {
+  auto early = question(1, kPeer, 0);
+  for (std::uint64_t loan = 2; loan < 100; ++loan) lend(loan, kPeer, {0});
+  lend(1, kPeer, {0});
+  ASSERT_EQ(early.wait_for(std::chrono::seconds(0)), std::future_status::ready);
+  EXPECT_TRUE(early.get().empty());
+}
+
 TEST_F(LentChunksTest, DigestsAreWholeAndNotTooMany) {
   EXPECT_THROW(lent_.lend(1, kPeer, std::vector<std::byte>(33)), server::ProtocolError);
   EXPECT_THROW(lent_.lend(1, kPeer, std::vector<std::byte>(65 * sizeof(Digest))), server::ProtocolError);
