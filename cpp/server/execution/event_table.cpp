@@ -111,7 +111,7 @@ void EventTable::end(Event& event, std::int32_t status) {
   for (const auto& sink : event.forwards) sink->signal(event.id, status);
   event.forwards.clear();
   if (event.callback_reports && !event.report_taken.exchange(true)) {
-    reporter_.end(event, status, event.native.get(), event.native.get());
+    reporter_.end(event, status, event.start(), event.native.get());
   }
   if (!event.tracked) return;
   graph_.complete(event.id, status, ready_);
