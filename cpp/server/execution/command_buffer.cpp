@@ -40,7 +40,7 @@ cl_int CommandBuffer::enqueue(std::uint32_t index, cl_command_queue queue, const
 cl_int CommandBuffer::replay_in_order(Issue& issue) const {
   const cl_command_queue queue = issue.queue.native();
   if (steps_in_order_.empty()) {
-    return clEnqueueMarkerWithWaitList(queue, issue.wait_count(), issue.wait_list(), issue.native.out());
+    return clEnqueueBarrierWithWaitList(queue, issue.wait_count(), issue.wait_list(), issue.native.out());
   }
   const bool by_barrier = issue.queue.ends_by_barriers();
   const bool wants_first = issue.event != nullptr && issue.queue.profiling() && steps_in_order_.size() > 1;

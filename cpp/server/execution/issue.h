@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 
 #include "runtime/graph/event_graph.h"
 #include "server/completion/event_arguments.h"
@@ -22,7 +23,7 @@ struct Issue {
   bool ended = false;        // already executed, without the driver
   bool due = false;          // its end must become known, because DeviceTurn counts it
   bool needs_event = false;  // likewise, because the command itself waits for it
-  bool by_barrier = false;   // the Issuer takes the event of a barrier behind the command
+  bool by_barrier = false;   // see end_by_barrier()
 
   cl_uint wait_count() const { return static_cast<cl_uint>(waits.size()); }
   const cl_event* wait_list() const { return waits.empty() ? nullptr : waits.data(); }
@@ -33,6 +34,15 @@ struct Issue {
   EventArguments arguments() { return {wait_count(), wait_list(), out()}; }
   bool wants_event() const { return event != nullptr || due || needs_event || queue.wants_events(); }
   cl_event* out() { return wants_event() && !by_barrier ? native.out() : nullptr; }
+  // Calls `command`, which runs kernels. Where these would end too late for the driver, takes the event of a barrier
+  // behind them.
+  template <class Command>
+  cl_int end_by_barrier(const Command& command) {
+    by_barrier = queue.ends_by_barriers();
+    const cl_int error = command();
+    if (!std::exchange(by_barrier, false) || error != CL_SUCCESS || native || !wants_event()) return error;
+    return clEnqueueBarrierWithWaitList(queue.native(), 0, nullptr, native.out());
+  }
 };
 
 }  // namespace remotecl::server

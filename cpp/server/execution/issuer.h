@@ -252,10 +252,12 @@ void Issuer::run(Queue& queue, Event* event, EventId hold, Command& command) {
     const bool counts = !Type::kLong && queue.turn().counts();
     const double cost = counts ? cost_of(command) : 0;
     issue.due = counts && queue.turn().is_due(cost);
-    if constexpr (requires { Type::kRunsKernels; }) issue.by_barrier = queue.ends_by_barriers();
-    error = command.issue(issue);
-    if (error == CL_SUCCESS && issue.by_barrier && issue.wants_event())
-      error = clEnqueueBarrierWithWaitList(queue.native(), 0, nullptr, issue.native.out());
+    const auto run = [&]() REQUIRES(session_lock) { return command.issue(issue); };
+    if constexpr (requires { Type::kRunsKernels; }) {
+      error = issue.end_by_barrier(run);
+    } else {
+      error = run();
+    }
     if (issue.first) event->first = std::move(issue.first);
     if (error == CL_SUCCESS) {
       if (issue.enqueued) {

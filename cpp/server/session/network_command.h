@@ -60,7 +60,7 @@ struct NetworkCommand {
   cl_int issue(Issue& issue) REQUIRES(session_lock) {
     auto use = std::make_shared<NetworkUse>(*strand, std::move(networks));
     issue.needs_event = true;
-    const cl_int error = command.issue(issue);
+    const cl_int error = issue.end_by_barrier([&]() REQUIRES(session_lock) { return command.issue(issue); });
     // Without an event, nothing was enqueued or the command has already ended.
     if (error == CL_SUCCESS && issue.native) strand->completions().notify(issue.native.get(), [use](cl_int) {});
     return error;

@@ -66,10 +66,10 @@ void await(const CompletionNotifier& completions, std::span<const cl_event> even
 // Waits for all that the driver has of a queue. The final clFinish() is cheap then; without it the driver
 // need not have noticed the end of every command.
 void await_all(const CompletionNotifier& completions, cl_command_queue queue) {
-  Native<cl_event> marker;
-  if (clEnqueueMarkerWithWaitList(queue, 0, nullptr, marker.out()) == CL_SUCCESS) {
+  Native<cl_event> barrier;  // on some drivers a marker also waits for other queues
+  if (clEnqueueBarrierWithWaitList(queue, 0, nullptr, barrier.out()) == CL_SUCCESS) {
     clFlush(queue);
-    await(completions, {marker.list(), 1});
+    await(completions, {barrier.list(), 1});
   }
   clFinish(queue);
 }
@@ -105,7 +105,7 @@ cl_int PrintfExecution::run(Issue& issue, const std::function<cl_int(Issue&)>& c
   cl_int error = CL_SUCCESS;
   const bool goes_on = strand_.with_lock([&]() REQUIRES(session_lock) {
     issue.due = true;
-    error = command(issue);
+    error = issue.end_by_barrier([&] { return command(issue); });
     DeviceTurn& turn = issue.queue.turn();
     if (error == CL_SUCCESS && issue.native && turn.counts()) turn.add(1, issue.native.get());
   });

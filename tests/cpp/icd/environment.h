@@ -27,8 +27,10 @@ class Environment : public ::testing::Environment {
   }
   // Daemons with these options, which can only be reached over a bad network if there are faults.
   static Environment* with_options(int daemons, std::vector<std::string> options,
-                                   const FaultRelay::Faults* faults = nullptr) {
-    auto* const environment = faults == nullptr ? new Environment(daemons) : new Environment(daemons, *faults, {});
+                                   const FaultRelay::Faults* faults = nullptr,
+                                   std::vector<std::string> daemon_environment = {}) {
+    auto* const environment = faults == nullptr ? new Environment(daemons, std::move(daemon_environment))
+                                                : new Environment(daemons, *faults, std::move(daemon_environment));
     environment->daemon_options_ = std::move(options);
     return environment;
   }

@@ -18,7 +18,7 @@ class LateEventsTest : public FakeDriverTest {
   // Until the long kernel has ended.
   static constexpr std::size_t kLong = 1500;  // items, of a millisecond each
 
-  LateEventsTest() {
+  explicit LateEventsTest(cl_device_type type = CL_DEVICE_TYPE_GPU) : device_(devices(type).front()) {
     set_arguments(fill_, buffer_, 37);
     set_arguments(long_fill_, long_buffer_, 1);
     check(run(busy_, long_fill_, kLong, {}, long_.out()));
@@ -28,19 +28,23 @@ class LateEventsTest : public FakeDriverTest {
     EXPECT_NE(status_when_seen_, CL_COMPLETE) << "the test waited for the long kernel";
     check(clFinish(busy_));
   }
-  // Of all sessions' objects on the first device, as its server reports it.
+  // Of all sessions' objects on all devices, as their server reports it.
   static std::uint64_t memory_used() {
     char* const text = library_function<decltype(remotecl_status_json)>("remotecl_status_json")();
     const std::string all = text, key = "\"memory_used\":";
     library_function<decltype(remotecl_free)>("remotecl_free")(text);
-    return std::stoull(all.substr(all.find(key) + key.size()));
+    std::uint64_t sum = 0;
+    for (std::size_t at = 0; (at = all.find(key, at)) != std::string::npos; at += key.size()) {
+      sum += std::stoull(all.substr(at + key.size()));
+    }
+    return sum;
   }
   // The others have ended.
   void seen() { status_when_seen_ = status(long_); }
 
-  const cl_device_id gpu_ = devices(CL_DEVICE_TYPE_GPU).front();
-  const Owned<cl_context> context_ = make_context({gpu_});
-  const Owned<cl_command_queue> busy_ = make_queue(context_, gpu_), queue_ = make_queue(context_, gpu_);
+  const cl_device_id device_;
+  const Owned<cl_context> context_ = make_context({device_});
+  const Owned<cl_command_queue> busy_ = make_queue(context_, device_), queue_ = make_queue(context_, device_);
   const Owned<cl_program> program_ = build(context_, "fill_mv");
   const Owned<cl_kernel> fill_ = make_kernel(program_, "fill_mv"), long_fill_ = make_kernel(program_, "fill_mv");
   const Owned<cl_mem> buffer_ = make_buffer(context_, kCount * sizeof(int));
@@ -64,12 +68,45 @@ TEST_F(LateEventsTest, AKernelsEventDoesNotWaitForAnotherQueue) {
 }
 
 TEST_F(LateEventsTest, AKernelInAThirdQueueRunsAfterIt) {
-  const Owned<cl_command_queue> third = make_queue(context_, gpu_);
+  const Owned<cl_command_queue> third = make_queue(context_, device_);
   Owned<cl_event> first, second;
   check(run(queue_, fill_, 4, {}, first.out()));
   check(run(third, fill_, 4, {first}, second.out()));
   check(clFlush(queue_));
   check(clWaitForEvents(1, second.pointer()));
+  seen();
+}
+
+TEST_F(LateEventsTest, AKernelThatPrintsDoesNotWaitForAnotherQueue) {
+  const Owned<cl_program> printing = build(context_, "fill_mv", "-D SAY=printf");
+  const Owned<cl_kernel> fill = make_kernel(printing, "fill_mv");
+  set_arguments(fill, buffer_, 37);
+  Owned<cl_event> event;
+  check(run(queue_, fill, 4, {}, event.out()));
+  check(clWaitForEvents(1, event.pointer()));
+  check(clFinish(queue_));
+  seen();
+}
+
+// The fake driver's other devices have no memory for networks.
+class LateNetworkEventsTest : public LateEventsTest {
+ protected:
+  LateNetworkEventsTest() : LateEventsTest(CL_DEVICE_TYPE_CPU) {}
+};
+
+TEST_F(LateNetworkEventsTest, AKernelWithANetworkDoesNotWaitForAnotherQueue) {
+  remotecl_network_properties properties{};
+  properties.struct_size = sizeof properties;
+  properties.sockets = 4;
+  properties.ring_bytes = 4096;
+  cl_int error = CL_SUCCESS;
+  const Owned<cl_mem> network(library_function<decltype(remotecl_create_network)>("remotecl_create_network")(
+      context_, device_, &properties, &error));
+  check(error);
+  set_arguments(fill_, network, 37);
+  Owned<cl_event> event;
+  check(run(queue_, fill_, 1, {}, event.out()));
+  check(clWaitForEvents(1, event.pointer()));
   seen();
 }
 
@@ -96,7 +133,7 @@ TEST_F(LateEventsTest, NothingWaitsForTheReleaseOfABuffer) {
 TEST_F(LateEventsTest, ReleasedMemoryIsFreeOnceNobodyUsesTheDevice) {
   constexpr std::size_t kInts = 1 << 18;
   {
-    const Owned<cl_command_queue> queue = make_queue(context_, gpu_);
+    const Owned<cl_command_queue> queue = make_queue(context_, device_);
     Owned<cl_mem> other = make_buffer(context_, std::vector<int>(kInts, 5));
     EXPECT_EQ(read<int>(queue, other, 1).front(), 5);
     other.reset();
@@ -151,8 +188,9 @@ TEST_F(LateEventsTest, KernelsOnTwoDevicesReadOneBufferAtTheSameTime) {
 
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
-  ::testing::AddGlobalTestEnvironment(new remotecl::testing::Environment(
-      1, {"OCL_ICD_VENDORS=" REMOTECL_FAKE_DRIVER, "OCL_ICD_PLATFORM_SORT=none",
-          "REMOTECL_FAKE_DRIVER=platform=NVIDIA CUDA,gpu=2,late-events,slow-releases,item-ns=1000000"}));
+  ::testing::AddGlobalTestEnvironment(remotecl::testing::Environment::with_options(
+      1, {"--kernel-sockets"}, nullptr,
+      {"OCL_ICD_VENDORS=" REMOTECL_FAKE_DRIVER, "OCL_ICD_PLATFORM_SORT=none",
+       "REMOTECL_FAKE_DRIVER=platform=NVIDIA CUDA,gpu=2,cpu=1,late-events,slow-releases,item-ns=1000000"}));
   return RUN_ALL_TESTS();
 }
