@@ -12,6 +12,7 @@
 #include "runtime/transport/tcp/stream_connection.h"
 #include "runtime/transport/tcp/tcp.h"
 #include "server/isolation/content_memory.h"
+#include "server/util/log.h"
 
 namespace remotecl::server {
 namespace {
@@ -56,17 +57,28 @@ bool IsolatedSession::begin(IncomingConnection& incoming, const BeginMessage& me
     incoming.connection.reset();
     return true;
   }
-  first_ = std::make_unique<TlsRelay>(std::move(incoming.connection));
+  try {
+    first_ = std::make_unique<TlsRelay>(incoming.connection);
+  } catch (const std::system_error& error) {
+    log_error("no sockets to pass a TLS connection on: {}", error.what());
+    return false;
+  }
   const Descriptor end = first_->take_end();
   if (!send_begin(message, {end.get(), user_counters, own_counters})) {
     incoming.connection = first_->give_back();
     return false;
   }
   enter(*first_);
-  first_thread_ = std::thread([this] {
-    first_->run();
+  try {
+    first_thread_ = std::thread([this] {
+      first_->run();
+      leave(*first_);
+    });
+  } catch (const std::system_error& error) {
+    log_error("no thread for a TLS connection: {}; its session ends", error.what());
     leave(*first_);
-  });
+    first_->shutdown();
+  }
   return true;
 }
 
@@ -89,7 +101,7 @@ bool IsolatedSession::pass_on(IncomingConnection& incoming) {
     return true;
   }
   incoming.handshake_slot.leave();  // the process bounds its pending handshakes itself
-  TlsRelay relay(std::move(incoming.connection));
+  TlsRelay relay(incoming.connection);
   if (!send_further(fields, relay.take_end().get()) || !enter(relay)) {
     incoming.connection = relay.give_back();
     return false;
@@ -273,6 +285,7 @@ void IsolatedSession::take_report(const SessionChannel::Packet& packet) {
   const bool is_report = packet.type == PacketType::kReport || packet.type == PacketType::kEnded;
   if (!is_report || !packet.read(message) || !decode(message.report, report_.devices.size(), report)) return;
   ended_in_order_ = ended_in_order_ || packet.type == PacketType::kEnded;
+  if (why_ended_.empty()) why_ended_ = message.why;
   reported_ = message.number;
   report_ = std::move(report);
   for (auto& usage : report_.users) usage.user = user_;  // whatever the process says
@@ -286,14 +299,14 @@ bool IsolatedSession::pass_loads(std::span<const LoadOfDevice> loads) {
 void IsolatedSession::kick(std::uint64_t session, const std::string& message) {
   {
     MutexLock lock(mutex_);
-    if (kicked_.empty()) kicked_ = message;
+    if (why_ended_.empty()) why_ended_ = message;
   }
   process_->channel().send(PacketType::kKick, KickMessage{session, message});
 }
 
-std::string IsolatedSession::kicked() const {
+std::string IsolatedSession::why_ended() const {
   MutexLock lock(mutex_);
-  return kicked_;
+  return why_ended_;
 }
 
 void IsolatedSession::ask(std::uint64_t number, std::chrono::seconds patience) {

@@ -59,8 +59,9 @@ class IsolatedSession {
   // not react.
   void kick(std::uint64_t session, const std::string& message) EXCLUDES(mutex_);
   void kill() { process_->kill(); }
-  // The message of kick(); empty if it was not called.
-  std::string kicked() const EXCLUDES(mutex_);
+  // The message of kick(), or why the process has ended the session; empty if its client did, or if the process
+  // crashed.
+  std::string why_ended() const EXCLUDES(mutex_);
   // ask() requests a report with this number, which must be higher than any before. report() waits for it and
   // returns it; after the deadline, returns the last one instead.
   void ask(std::uint64_t number, std::chrono::seconds patience);
@@ -119,7 +120,7 @@ class IsolatedSession {
 
   mutable Mutex mutex_;
   ConditionVariable changed_;
-  std::string kicked_ GUARDED_BY(mutex_);
+  std::string why_ended_ GUARDED_BY(mutex_);
   bool gone_ GUARDED_BY(mutex_) = false;
   std::uint64_t reported_ GUARDED_BY(mutex_) = 0;  // the number of the last report
   StatusReport report_ GUARDED_BY(mutex_);

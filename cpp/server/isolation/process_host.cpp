@@ -87,13 +87,13 @@ void ProcessHost::serve_session(IncomingConnection& incoming, const Admission& a
   }
   const ProcessEnd end = session->run();
   grant->memory()->give_back_all();
-  const std::string kicked = session->kicked();
-  const bool crashed = begun && !session->ended_in_order() && kicked.empty();
+  const std::string why = session->why_ended();
+  const bool crashed = begun && !session->ended_in_order() && why.empty();
   if (crashed) {
     log_error("its process {}, of user {}, {}", session->process(), grant->user().name(), end.text());
   }
   grant->end();
-  remove(admission.session, crashed ? text_of(end) : kicked, crashed);
+  remove(admission.session, crashed ? text_of(end) : why, crashed);
 }
 
 void ProcessHost::refuse_without_process(Connection& connection) {
@@ -146,6 +146,10 @@ ProcessHost::SessionPointer ProcessHost::find(std::uint64_t id) const {
 
 std::vector<ProcessHost::SessionPointer> ProcessHost::begun() const {
   MutexLock lock(mutex_);
+  return begun_locked();
+}
+
+std::vector<ProcessHost::SessionPointer> ProcessHost::begun_locked() const {
   std::vector<SessionPointer> sessions;
   for (const auto& [id, session] : sessions_) {
     if (session->has_begun()) sessions.push_back(session);
@@ -207,11 +211,12 @@ void ProcessHost::close() {
 
 StatusReport ProcessHost::report(const Address& from, std::chrono::seconds patience) {
   StatusReport report;
+  std::vector<SessionPointer> sessions;
   {
-    MutexLock lock(mutex_);
+    MutexLock lock(mutex_);  // for both, so that a session which ends now is in one of them
     report = past_;
+    sessions = begun_locked();
   }
-  const std::vector<SessionPointer> sessions = begun();
   const std::uint64_t number = ++questions_;
   for (const SessionPointer& session : sessions) session->ask(number, patience);
   const Deadline deadline = std::chrono::steady_clock::now() + kReportTime;

@@ -50,6 +50,7 @@ class ProcessHost final : public Host, private LoadSource {
   SessionPointer find(std::uint64_t id) const EXCLUDES(mutex_);
   // Those whose processes take messages.
   std::vector<SessionPointer> begun() const EXCLUDES(mutex_);
+  std::vector<SessionPointer> begun_locked() const REQUIRES(mutex_);
   void watch_loads(std::uint64_t id, bool is_wanted) EXCLUDES(mutex_);
   // LoadSource
   std::vector<SessionLoad> look() override EXCLUDES(mutex_);

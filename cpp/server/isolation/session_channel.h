@@ -128,8 +128,9 @@ struct AskMessage {
 
 struct ReportMessage {
   std::uint64_t number;
-  Bytes report;  // an encoded StatusReport
-  REMOTECL_FIELDS(number, report)
+  Bytes report;          // an encoded StatusReport
+  std::string_view why;  // the session was ended; empty if it goes on or its client has ended it
+  REMOTECL_FIELDS(number, report, why)
 };
 
 struct KickMessage {

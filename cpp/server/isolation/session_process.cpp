@@ -99,8 +99,8 @@ class SessionProcess {
     if (!packet.read(message) || packet.descriptors.size() != 3) return;
     // Ends the process when the driver does not let go of the session.
     host_ = std::make_unique<SessionHost>(
-        handler_table(), driver_, refusals_, message.epoch, peers_, [this](Session&) { end(); }, store_, rdma_,
-        socket_brokers());
+        handler_table(), driver_, refusals_, message.epoch, peers_,
+        [this](Session& session) { end(session.lifetime().end_reason()); }, store_, rdma_, socket_brokers());
     host_->loads().exchange(
         [this](bool wanted) { channel_.deliver(PacketType::kWatchLoads, WatchLoads{wanted ? 1u : 0u}); });
     session_ = std::thread([this, packet = std::move(packet)]() mutable { serve(packet); });
@@ -120,18 +120,18 @@ class SessionProcess {
     connection->handshake_slot.leave();
     host_->serve_session(*connection, {message.session, message.secret, message.shown, message.features},
                          std::move(granted));
-    report_end();
-    // The session has ended in order, whatever the driver does now.
+    report_end(host_->why_ended(message.session));
+    // Whatever the driver does now, the process has not crashed.
     host_->save_all(std::chrono::steady_clock::now() + kSaveTime);
     exit();
   }
 
-  [[noreturn]] void end() {
-    report_end();
+  [[noreturn]] void end(const std::string& why) {
+    report_end(why);
     exit();
   }
 
-  void report_end() { send_report(PacketType::kEnded, UINT64_MAX, LoadSampler::kPatience); }
+  void report_end(const std::string& why) { send_report(PacketType::kEnded, UINT64_MAX, LoadSampler::kPatience, why); }
 
   [[noreturn]] static void exit() {
     flush_log();
@@ -197,9 +197,9 @@ class SessionProcess {
       send_report(PacketType::kReport, message.number, std::chrono::seconds(message.patience_s));
   }
 
-  void send_report(PacketType type, std::uint64_t number, std::chrono::seconds patience) {
+  void send_report(PacketType type, std::uint64_t number, std::chrono::seconds patience, std::string_view why = {}) {
     const std::vector<std::byte> report = encode(host_->report(kDaemon, patience));
-    const ReportMessage message{number, report};
+    const ReportMessage message{number, report, why};
     // An answer to the daemon is sent by the thread that receives, which must not wait for the daemon.
     type == PacketType::kEnded ? channel_.deliver(type, message) : channel_.send(type, message);
   }

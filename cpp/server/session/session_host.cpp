@@ -147,10 +147,13 @@ KickResult SessionHost::kick(std::uint64_t id, const User* user, const std::stri
 
 std::string SessionHost::what_became_of(const Session* session, std::uint64_t id) const {
   std::string words = session == nullptr ? std::string() : session->lifetime().end_reason();
-  if (!words.empty()) return words;
+  if (words.empty()) words = why_ended(id);
+  return words.empty() ? "the session has ended here; it is kept only for a while when its connection is lost" : words;
+}
+
+std::string SessionHost::why_ended(std::uint64_t id) const {
   MutexLock lock(mutex_);
-  const std::string why = ended_.find(id);
-  return why.empty() ? "the session has ended here; it is kept only for a while when its connection is lost" : why;
+  return ended_.find(id);
 }
 
 void SessionHost::refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text) {

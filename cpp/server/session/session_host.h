@@ -40,6 +40,8 @@ class SessionHost final : public Host {
     return board_.report(nullptr, from, patience);
   }
   LoadBoard& loads() { return loads_; }
+  // Why this side has ended a session, as text for its client; empty if it did not, or long ago.
+  std::string why_ended(std::uint64_t id) const EXCLUDES(mutex_);
   // Stores now what is to be stored later. REQUIRES: there are no sessions.
   void save_all(std::chrono::steady_clock::time_point deadline);
   KickResult kick(std::uint64_t session, const User* user, const std::string& words) override EXCLUDES(mutex_);

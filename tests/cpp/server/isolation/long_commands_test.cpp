@@ -95,6 +95,21 @@ TEST_P(ManyCommandsTest, MayTakeLongTogether) {
   work.client().ping();
 }
 
+TEST_P(ManyCommandsTest, WhoWasAwayAtTheEndIsToldWhy) {
+  server::Server server(Address{"127.0.0.1", 0}, "0", {}, {}, limits_of(1), process());
+  LongWork work(server.address());
+  work.run_for(4s);
+  EXPECT_TRUE(is_empty(server));
+  const Welcome& welcome = work.client().welcome();
+  const auto connection = tcp::connect(server.address(), 5s);
+  try {
+    handshake_again(*connection, server.address(), Role::kControl, {welcome.session, welcome.epoch, welcome.secret}, 0);
+    ADD_FAILURE() << "may go on";
+  } catch (const StreamGone& gone) {
+    EXPECT_NE(std::string(gone.what()).find("command-seconds"), std::string::npos) << gone.what();
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Servers, ManyCommandsTest, ::testing::Bool(),
                          [](const auto& each) { return each.param ? "Isolated" : "InOneProcess"; });
 
