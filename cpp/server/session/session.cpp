@@ -68,13 +68,14 @@ void Session::run() {
   objects_.networks.live->stop();
   const std::string reason = control_.stream != nullptr ? control_.stream->reason() : "";
   if (!reason.empty()) log_warning("is given up: {}", reason);
+  if (last_words.empty()) last_words = outbox_.failure();
   if (!last_words.empty()) {
     log_warning("{}", last_words);
     if (control_.stream != nullptr) control_.stream->end_when_broken();
     outbox_.close_with(SessionError{last_words});
     linger(*control_.connection);
   }
-  end({});
+  end(last_words);
   tear_down();
 }
 

@@ -2,8 +2,6 @@
 
 #include <system_error>
 
-#include "server/util/log.h"
-
 namespace remotecl::server {
 
 void Outbox::add_encoded(Bytes message) {
@@ -21,7 +19,7 @@ Outbox::Reservation Outbox::reserve(std::uint64_t size) {
 
 bool Outbox::is_crowded() {
   MutexLock lock(mutex_);
-  return *reserved_ + pending_.size() - written_ > kSmallBytesMax;
+  return *reserved_ + pending_.size() - written_ > small_bytes_max_;
 }
 
 void Outbox::hurry() {
@@ -37,13 +35,12 @@ void Outbox::flush() {
 void Outbox::flush_locked() {
   if (closed_ || pending_.empty() || !urgent_) return;
   if (!blocked_) write_some();
-  const bool is_unread = pending_.size() - written_ > kPendingBytesMax;
-  if (is_unread || !count_pending()) {
-    log_warning("{}; its session is closed", is_unread
-                                                 ? "a client does not read its replies"
-                                                 : "replies that a client does not read are more than host-memory");
-    closed_ = true;
-    connection_.shutdown();
+  if (pending_.size() - written_ > kPendingBytesMax) {
+    fail("this program does not read the server's replies");
+  } else if (!count_pending()) {
+    fail(
+        "the replies that this program has not read yet are more than the limit host-memory allows; enqueue fewer "
+        "commands at a time, or ask whoever runs the server for a higher limit");
   }
   if (closed_ || pending_.empty() || blocked_) return;
   blocked_ = true;
@@ -51,12 +48,21 @@ void Outbox::flush_locked() {
     try {
       flusher_ = std::thread([this] { run_flusher(); });
     } catch (const std::system_error& error) {
-      log_warning("no thread to send replies: {}; a session is closed", error.what());
-      closed_ = true;
-      return connection_.shutdown();
+      return fail(std::string("the server has no thread to send replies: ") + error.what());
     }
   }
   wake_.notify_one();
+}
+
+void Outbox::fail(std::string why) {
+  failure_ = std::move(why);
+  closed_ = true;
+  connection_.shutdown();
+}
+
+std::string Outbox::failure() const {
+  MutexLock lock(mutex_);
+  return failure_;
 }
 
 bool Outbox::count_pending() {

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -21,7 +23,10 @@ namespace remotecl::server {
 // bound, and a thread started for the purpose writes it. Owned by a session; the connection outlives it.
 class Outbox {
  public:
-  Outbox(Connection& connection, const Ref<SessionCounters>& counters) : connection_(connection), held_(counters) {}
+  Outbox(Connection& connection, const Ref<SessionCounters>& counters)
+      : connection_(connection),
+        small_bytes_max_(std::min(kSmallBytesMax, counters->quota().limits().host / 8)),
+        held_(counters) {}
   ~Outbox() { stop(); }
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
@@ -102,6 +107,9 @@ class Outbox {
   // if the outbox is closed.
   std::size_t wait_for_room(std::size_t bytes_max, std::chrono::milliseconds patience) EXCLUDES(mutex_);
 
+  // Why it closed the connection itself, as text for the client; empty if it did not.
+  std::string failure() const EXCLUDES(mutex_);
+
   // Drops everything from now on. stop() also ends the flushing thread.
   void close() EXCLUDES(mutex_);
   void stop() EXCLUDES(mutex_);
@@ -120,16 +128,18 @@ class Outbox {
     messages_.store(messages_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
   void flush_locked() REQUIRES(mutex_);
+  void fail(std::string why) REQUIRES(mutex_);
   // Returns false if the session holds too much.
   bool count_pending() REQUIRES(mutex_);
   void write_some() REQUIRES(mutex_);
   void run_flusher() EXCLUDES(mutex_);
 
   Connection& connection_;
+  const std::uint64_t small_bytes_max_;  // far below what the session may hold
   std::function<void()> drained_;
   const std::shared_ptr<std::atomic<std::uint64_t>> reserved_ = std::make_shared<std::atomic<std::uint64_t>>(0);
   std::atomic<std::uint64_t> messages_{0};  // written with the lock
-  Mutex mutex_;
+  mutable Mutex mutex_;
   ConditionVariable wake_;
   ConditionVariable written_some_;
   ByteBuffer pending_ GUARDED_BY(mutex_);
@@ -138,6 +148,7 @@ class Outbox {
   bool urgent_ GUARDED_BY(mutex_) = false;      // something was added that is not lazy
   bool blocked_ GUARDED_BY(mutex_) = false;     // only the flushing thread writes
   bool closed_ GUARDED_BY(mutex_) = false;
+  std::string failure_ GUARDED_BY(mutex_);
   bool drain_is_awaited_ GUARDED_BY(mutex_) = false;
   std::thread flusher_ GUARDED_BY(mutex_);
 };

@@ -224,17 +224,30 @@ TEST_F(CommandTest, AWriteKeepsItsPlaceWhenItIsTheOneWithWhichTheBacklogIsCounte
   EXPECT_EQ(content.back(), kCounted + 1) << "the next write overtook it";
 }
 
-TEST_F(CommandTest, ManyUnreadRepliesDoNotEndTheSession) {
-  const ObjectId large = client_.make_buffer(kInlineDataMax);
-  for (int i = 0; i < 4000; ++i) {
-    client_.add(EnqueueRead{queue_, 0, large, 0, kInlineDataMax, client_.id(), {}});
+// Its session may have this much on the server.
+class HostMemoryTest : public ServerTest, public ::testing::WithParamInterface<std::uint64_t> {
+ protected:
+  static LimitsTable limits() {
+    LimitsTable limits;
+    limits.session.host_memory = GetParam();
+    return limits;
   }
-  client_.flush();
+  HostMemoryTest() : ServerTest(limits()) {}
+};
+
+TEST_P(HostMemoryTest, ManyUnreadRepliesDoNotEndTheSession) {
+  WireClient client(address());
+  const ObjectId queue = client.make_queue(), large = client.make_buffer(kInlineDataMax);
+  for (int i = 0; i < 4000; ++i) client.add(EnqueueRead{queue, 0, large, 0, kInlineDataMax, client.id(), {}});
+  client.flush();
   // Time enough for more to be read than may be unwritten, if all of it were small.
   std::this_thread::sleep_for(std::chrono::seconds(1));
-  client_.ping();
-  EXPECT_TRUE(client_.has<ReadData>());
+  client.ping();
+  EXPECT_TRUE(client.has<ReadData>());
 }
+
+INSTANTIATE_TEST_SUITE_P(Limits, HostMemoryTest, ::testing::Values(16u << 20, 1u << 30),
+                         [](const auto& each) { return std::to_string(each.param >> 20) + "MiB"; });
 
 }  // namespace
 }  // namespace remotecl::testing
