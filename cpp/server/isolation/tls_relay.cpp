@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/transport/tcp/stream_connection.h"
+#include "server/util/log.h"
 
 namespace remotecl::server {
 namespace {
@@ -23,21 +24,28 @@ void pass_on(Connection& from, Connection& to) {
 
 }  // namespace
 
-TlsRelay::TlsRelay(std::unique_ptr<Connection> outer) : outer_(std::move(outer)) {
+TlsRelay::TlsRelay(std::unique_ptr<Connection>& outer) {
   int ends[2] = {-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     throw std::system_error(errno, std::system_category(), "socketpair");
   }
   inner_ = std::make_unique<StreamConnection>(ends[0]);
   end_ = Descriptor(ends[1]);
+  outer_ = std::move(outer);
 }
 
 void TlsRelay::run() {
-  std::thread inwards([this] {
-    pass_on(*outer_, *inner_);
-    // The process reads what is left up to the end, and may still answer.
-    ::shutdown(inner_->wait_handle(), SHUT_WR);
-  });
+  std::thread inwards;
+  try {
+    inwards = std::thread([this] {
+      pass_on(*outer_, *inner_);
+      // The process reads what is left up to the end, and may still answer.
+      ::shutdown(inner_->wait_handle(), SHUT_WR);
+    });
+  } catch (const std::system_error& error) {
+    log_error("no thread for a TLS connection: {}; it is closed", error.what());
+    return shutdown();
+  }
   pass_on(*inner_, *outer_);
   shutdown();
   inwards.join();

@@ -12,8 +12,8 @@ namespace remotecl::server {
 // process can have.
 class TlsRelay {
  public:
-  // Throws std::system_error.
-  explicit TlsRelay(std::unique_ptr<Connection> outer);
+  // Throws std::system_error; `outer` is then still its owner's.
+  explicit TlsRelay(std::unique_ptr<Connection>& outer);
 
   // The socket for the other process. Called once.
   Descriptor take_end() { return std::move(end_); }
@@ -21,7 +21,8 @@ class TlsRelay {
   std::unique_ptr<Connection> give_back() { return std::move(outer_); }
 
   // Runs until both sides have nothing left to say, or shutdown(). The end of one direction is passed on, and
-  // the other direction ends only when its reader is gone. Uses this thread and another one.
+  // the other direction ends only when its reader is gone. Uses this thread and another one; without that one, closes
+  // the connection.
   void run();
   // Any thread.
   void shutdown();

@@ -1,28 +1,6 @@
-// A link whose threads cannot be started. This program stands between the server and the thread library.
-#include <dlfcn.h>
-#include <pthread.h>
-
-#include <atomic>
-#include <cerrno>
-
+// A link whose threads cannot be started.
+#include "server/failing_threads.h"
 #include "server/peer/peer_fixture.h"
-
-namespace {
-
-std::atomic<int> g_started{0};
-std::atomic<int> g_failing{-1};  // the number of the one that fails, from 0; negative: none
-
-}  // namespace
-
-#pragma GCC visibility push(default)
-extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*function)(void*),
-                              void* argument) {
-  static auto* const call = reinterpret_cast<decltype(&pthread_create)>(::dlsym(RTLD_NEXT, "pthread_create"));
-  int number = g_started++;
-  if (g_failing.compare_exchange_strong(number, -1)) return EAGAIN;
-  return call(thread, attributes, function, argument);
-}
-#pragma GCC visibility pop
 
 namespace remotecl::testing {
 namespace {
@@ -36,17 +14,17 @@ TEST_P(LinkThreadsTest, TheClientLearnsThatTheLinkIsLost) {
   a_.ping();
   control_ = knock(Role::kPeerControl, secret_of(9));
   ASSERT_TRUE(control_);
-  const int before = g_started;
+  const int before = threads_started;
   const auto connection = connect_to_first();
   Hello hello = hello_of(Role::kPeerBulk);
   hello.session = a_.welcome().session;
   hello.secret = connecting_proof(secret_of(9), hello);
-  ASSERT_TRUE(eventually([&] { return g_started > before; })) << "nothing reads the next bytes";
-  g_failing = g_started + GetParam();
+  ASSERT_TRUE(eventually([&] { return threads_started > before; })) << "nothing reads the next bytes";
+  failing_thread = threads_started + GetParam();
   ASSERT_TRUE(shake_hands(*connection, hello));
   EXPECT_EQ(state(a_, id), 1u);
   EXPECT_NE(end_of_link(a_), "");
-  EXPECT_EQ(g_failing, -1) << "no thread has failed";
+  EXPECT_EQ(failing_thread, -1) << "no thread has failed";
   a_.ping();
 }
 
