@@ -2,6 +2,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <future>
 #include <thread>
 
 #include "icd/svm_fixture.h"
@@ -269,6 +270,32 @@ TEST_F(SvmCommandTest, LaterCommandsWaitForAFree) {
     check(clWaitForEvents(1, after.pointer()));
     EXPECT_TRUE(over) << order;
     EXPECT_EQ(status(freed), CL_COMPLETE) << order;
+  }
+}
+
+void CL_CALLBACK await_permission(cl_command_queue, cl_uint, void*[], void* user_data) {
+  static_cast<std::promise<void>*>(user_data)->get_future().wait();
+}
+
+// In any order: without a wait list, both wait for everything before them.
+TEST_F(SvmCommandTest, MarkersAndBarriersWaitForAFree) {
+  for (const cl_command_queue_properties order : {0, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE}) {
+    for (const auto enqueue : {clEnqueueMarkerWithWaitList, clEnqueueBarrierWithWaitList}) {
+      const bool is_barrier = enqueue == clEnqueueBarrierWithWaitList;
+      const Owned<cl_command_queue> queue = make_queue(context_, device(), order);
+      std::promise<void> permission;
+      Shared<int> data(context_, 16);
+      void* pointers[] = {data.get()};
+      Owned<cl_event> freed, after;
+      check(clEnqueueSVMFree(queue, 1, pointers, await_permission, &permission, 0, nullptr, freed.out()));
+      check(enqueue(queue, 0, nullptr, after.out()));
+      check(clFlush(queue));
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      EXPECT_GT(status(after), CL_COMPLETE) << "order " << order << ", barrier " << is_barrier;
+      permission.set_value();
+      check(clWaitForEvents(1, after.pointer()));
+      EXPECT_EQ(status(freed), CL_COMPLETE) << "order " << order << ", barrier " << is_barrier;
+    }
   }
 }
 

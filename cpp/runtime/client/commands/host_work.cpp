@@ -11,7 +11,7 @@ namespace {
 
 struct HostWork {
   Ref<Event> event;
-  Ref<Event> over;  // ends in any case; null if nothing on the server waits for it
+  Ref<Event> over;  // ends in any case
   Ref<CommandQueue> queue;
   std::function<void()> run;
   InboundHostRanges::Ticket written;  // for memory whose bytes later commands may send; may be null
@@ -24,7 +24,7 @@ void run_host_work(Event& turn, HostWork& work) {
   if (status == CL_COMPLETE) work.run();
   if (work.written) InboundHostRanges::instance().end(work.written);
   work.event->complete(status, profiled ? turn.device_times() : nullptr);  // in the device's clock, as from the server
-  if (work.over) work.over->complete(CL_COMPLETE);
+  work.over->complete(CL_COMPLETE);
   work.queue->host_work_ended();
 }
 
@@ -47,13 +47,11 @@ struct HostWorkPlan : Plan {
       record->event = work->event->id();  // the event that the application knows
     }
     send_place_marker(command);
-    if (queue.in_order()) {
-      // Later commands of the queue wait for this process.
-      work->over = make_ref<Event>(Ref<Context>(&queue.context()));
-      work->over->announce_to(command.session(), false);
-      const EventId over = work->over->id();
-      command.session().send(EnqueueMarker{queue.id(), 0, 0, 0, {&over, 1}});
-    }
+    // Later commands of the queue, or those that wait for all before them, wait for this process.
+    work->over = make_ref<Event>(Ref<Context>(&queue.context()));
+    work->over->announce_to(command.session(), false);
+    const EventId over = work->over->id();
+    command.session().send(EnqueueMarker{queue.id(), 0, 0, 0, {&over, 1}});
     queue.host_work_begins();
     return CL_SUCCESS;
   }
