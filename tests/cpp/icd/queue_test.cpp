@@ -2,10 +2,13 @@
 #define CL_USE_DEPRECATED_OPENCL_1_0_APIS  // clSetCommandQueueProperty
 #include <CL/cl_ext.h>
 
+#include <future>
 #include <iterator>
 #include <set>
 #include <sstream>
+#include <thread>
 
+#include "icd/statistics.h"
 #include "icd/wrong_calls.h"
 
 namespace remotecl::testing {
@@ -122,6 +125,29 @@ TEST_F(QueueTest, ABlockingWriteOfAnOutOfOrderQueueHasEndedWhenItReturns) {
     check(clFinish(queue));
   }
   EXPECT_EQ(read<int>(queue, slow, 1).front(), 200'000'000);
+}
+
+// Another thread enqueues it once the finish has been sent.
+TEST_F(QueueTest, FinishWaitsForNoLaterRead) {
+  const Owned<cl_command_queue> queue = make_queue(context_, device(), CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+  const Owned<cl_mem> filled = make_buffer(context_, 4096), source = make_buffer(context_, numbers(1));
+  const Owned<cl_event> before = make_user_event(context_), after = make_user_event(context_);
+  const int seven = 7;
+  check(clEnqueueFillBuffer(queue, filled, &seven, 4, 0, 4096, 1, before.pointer(), nullptr));
+  check(clFlush(queue));
+  const std::uint64_t sent = statistic("messages_sent");
+  std::future<cl_int> finished = std::async(std::launch::async, [&] { return clFinish(queue); });
+  while (statistic("messages_sent") == sent) std::this_thread::yield();
+  int read = -1;
+  Owned<cl_event> done;
+  check(clEnqueueReadBuffer(queue, source, CL_FALSE, 0, sizeof read, &read, 1, after.pointer(), done.out()));
+  check(clSetUserEventStatus(before, CL_COMPLETE));
+  EXPECT_EQ(finished.wait_for(std::chrono::seconds(10)), std::future_status::ready);
+  EXPECT_EQ(read, -1);
+  check(clSetUserEventStatus(after, CL_COMPLETE));
+  check(clWaitForEvents(1, done.pointer()));
+  EXPECT_EQ(read, 0);
+  EXPECT_EQ(finished.get(), CL_SUCCESS);
 }
 
 TEST_F(QueueTest, ExtensionsWithVersionsAreTheExtensions) {

@@ -24,8 +24,8 @@ void run_host_work(Event& turn, HostWork& work) {
   if (status == CL_COMPLETE) work.run();
   if (work.written) InboundHostRanges::instance().end(work.written);
   work.event->complete(status, profiled ? turn.device_times() : nullptr);  // in the device's clock, as from the server
-  work.over->complete(CL_COMPLETE);
   work.queue->host_work_ended();
+  work.over->complete(CL_COMPLETE);  // after which CommandQueue::finish() may return
 }
 
 struct HostWorkPlan : Plan {

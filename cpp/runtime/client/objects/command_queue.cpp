@@ -59,10 +59,12 @@ cl_int CommandQueue::finish() {
   if (members_) return members_->finish();
   std::shared_ptr<std::atomic<bool>> finished;
   std::uint64_t last = 0;
+  PendingReads::Ticket last_read = 0;  // other threads may read on
   {
     // No command may get an earlier position in the queue than the Finish and be sent after it.
     const MutexLock lock(context_.memory_mutex());
     last = last_sequence_.load();
+    last_read = pending_reads_.last();
     finished = std::exchange(unfinished_, {}).answered_for(last);
     if (!finished) {
       finished = std::make_shared<std::atomic<bool>>(false);
@@ -70,7 +72,9 @@ cl_int CommandQueue::finish() {
           Finish{id_, session().expect_reply([finished](std::uint16_t, const Bytes*) { finished->store(true); })});
     }
   }
-  const auto is_done = [&] { return finished->load(std::memory_order_acquire) && pending_reads_.none(); };
+  const auto is_done = [&] {
+    return finished->load(std::memory_order_acquire) && pending_reads_.ended_through(last_read);
+  };
   const bool done = session().wait(is_done, WaitLimit::deadline());
   if (session().lost()) return CL_DEVICE_NOT_AVAILABLE;
   if (!done) {
@@ -80,7 +84,6 @@ cl_int CommandQueue::finish() {
     return CL_SUCCESS;
   }
   finished_through(last);
-  for (int left = host_work_.load(); left != 0; left = host_work_.load()) host_work_.wait(left);
   return take_failure();
 }
 
@@ -88,11 +91,6 @@ void CommandQueue::ended_up_to(std::uint64_t sequence) {
   std::uint64_t known = ended_sequence_.load();
   while (known < sequence && !ended_sequence_.compare_exchange_weak(known, sequence)) {
   }
-}
-
-void CommandQueue::host_work_ended() {
-  host_work_.fetch_sub(1);
-  host_work_.notify_all();
 }
 
 void CommandQueue::finished_through(std::uint64_t sequence) {

@@ -75,9 +75,9 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   // Every command up to this one is known to have ended.
   std::uint64_t finished_sequence() const { return finished_sequence_.load(std::memory_order_acquire); }
   void finished_through(std::uint64_t sequence);
-  // Commands of this queue that this process executes (enqueue_host_work); finish() waits for them too.
+  // Commands of this queue that this process executes (enqueue_host_work). The server waits for their end.
   void host_work_begins() { host_work_.fetch_add(1); }
-  void host_work_ended();
+  void host_work_ended() { host_work_.fetch_sub(1); }
   std::uint64_t last_sequence() const { return last_sequence_.load(std::memory_order_relaxed); }
   // Every command up to this one has ended, successfully or not. The bytes of a later read of an in-order
   // queue also show that, but not whether the commands succeeded.

@@ -16,6 +16,11 @@ PendingReads::Ticket PendingReads::begin() {
   return last_;
 }
 
+PendingReads::Ticket PendingReads::last() {
+  const MutexLock lock(mutex_);
+  return last_;
+}
+
 void PendingReads::end(Ticket ticket) {
   std::vector<Ref<Event>> held;
   {

@@ -23,6 +23,7 @@ class PendingReads {
 
   Ticket begin();
   void end(Ticket ticket);
+  Ticket last();
   // No read up to this one is pending any more.
   bool ended_through(Ticket ticket);
   bool none() const { return count_.load(std::memory_order_acquire) == 0; }
