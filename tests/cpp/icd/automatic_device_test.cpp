@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "icd/automatic_device_fixture.h"
+#include "icd/statistics.h"
 
 namespace remotecl::testing {
 namespace {
@@ -65,6 +66,24 @@ TEST_F(AutomaticDeviceTest, AContextShowsWhatTheApplicationNamed) {
   const cl_device_id member = Environment::get().all_devices().front();
   EXPECT_EQ(clCreateCommandQueue(context_, member, 0, &error), nullptr);
   EXPECT_EQ(error, CL_INVALID_DEVICE);
+}
+
+// A part of a device may be gone long before the placements are asked for.
+TEST_F(AutomaticDeviceTest, PlacementsNameWholeDevices) {
+  const cl_device_id whole = Environment::get().all_devices().front();
+  const cl_device_partition_property equally[] = {CL_DEVICE_PARTITION_EQUALLY, 1, 0};
+  cl_uint count = 0;
+  if (clCreateSubDevices(whole, equally, 0, nullptr, &count) != CL_SUCCESS) GTEST_SKIP() << "the device has no parts";
+  std::vector<cl_device_id> ids(count);
+  check(clCreateSubDevices(whole, equally, count, ids.data(), nullptr));
+  {
+    const std::vector<Owned<cl_device_id>> parts(ids.begin(), ids.end());
+    const Owned<cl_context> context = make_context({device_, ids.front()});
+    const Owned<cl_command_queue> queue = make_queue(context, device_);
+  }
+  const json placements = json::parse(statistics_json())["placements"];
+  EXPECT_EQ(placements.size(), Environment::get().all_devices().size());
+  for (const json& each : placements) EXPECT_NE(each["device"], "");
 }
 
 TEST_F(AutomaticDeviceTest, EventsBelongToTheQueueThatTheApplicationKnows) {

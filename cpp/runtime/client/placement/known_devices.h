@@ -36,7 +36,7 @@ class KnownDevices {
 
   std::unordered_map<const Device*, schedule::DeviceId> ids_;
   std::unordered_map<const Session*, Server> servers_;
-  std::vector<Device*> devices_;  // by id; the platform keeps them
+  std::vector<Device*> devices_;  // by id; no parts of devices, so the platform keeps them
 };
 
 }  // namespace remotecl

@@ -53,7 +53,8 @@ schedule::Time Placement::now() { return static_cast<double>(host_time_ns()) * 1
 
 std::vector<schedule::DeviceId> Placement::add_devices(const std::vector<Device*>& devices) {
   std::vector<schedule::DeviceId> ids;
-  for (Device* device : devices) {
+  for (Device* each : devices) {
+    Device* const device = &each->root();  // only parts of devices may be destroyed before this
     schedule::DeviceId id = schedule::kNoDevice;
     {
       const MutexLock lock(mutex_);
