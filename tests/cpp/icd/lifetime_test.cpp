@@ -6,6 +6,8 @@
 #include <thread>
 
 #include "icd/fixture.h"
+#include "icd/library.h"
+#include "remotecl/remotecl.h"
 
 namespace remotecl::testing {
 namespace {
@@ -44,6 +46,40 @@ TEST_F(LifetimeTest, ThousandsOfObjectsLeaveTheServerAsItWas) {
   // 5,000 buffers of 64 KiB, as many kernels, twice as many events: one byte kept of each would show in sum, a buffer
   // kept now and then even more so.
   EXPECT_LT(after, before + (8u << 20));
+}
+
+// However the application learns that their commands have ended, and also if it never does. The daemon, which has
+// room for some hundred queues, would end the session.
+TEST_F(LifetimeTest, ABufferKeepsNoQueuesWhoseCommandsHaveEnded) {
+  Daemon daemon({}, {"--limit", "session.host-memory=32MiB"});
+  const std::string address = daemon.address();
+  ASSERT_EQ(library_function<decltype(remotecl_connect)>("remotecl_connect")(address.c_str(), nullptr), 0);
+  cl_uint count = 0;
+  check(clGetDeviceIDs(Environment::get().remote_platform(), CL_DEVICE_TYPE_ALL, 0, nullptr, &count));
+  std::vector<cl_device_id> devices(count);
+  check(clGetDeviceIDs(Environment::get().remote_platform(), CL_DEVICE_TYPE_ALL, count, devices.data(), nullptr));
+  const cl_device_id device = devices.back();
+  ASSERT_EQ(text(clGetDeviceInfo, device, CL_DEVICE_REMOTECL_SERVER), address);
+  {
+    const Owned<cl_context> context = make_context({device});
+    const Owned<cl_command_queue> lasting = make_queue(context, device);
+    enum class Wait { kFinish, kEvent, kNone };
+    for (const cl_command_queue_properties order : {0, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE}) {
+      for (const Wait wait : {Wait::kFinish, Wait::kEvent, Wait::kNone}) {
+        const Owned<cl_mem> buffer = make_buffer(context, 4096);
+        for (int i = 0; i < 400; ++i) {
+          const Owned<cl_command_queue> queue = make_queue(context, device, order);
+          const int zero = 0;
+          Owned<cl_event> filled;
+          check(clEnqueueFillBuffer(queue, buffer, &zero, 4, 0, 4096, 0, nullptr, filled.out()));
+          if (wait == Wait::kFinish) check(clFinish(queue));
+          if (wait == Wait::kEvent) check(clWaitForEvents(1, filled.pointer()));
+          if (i % 10 == 0) check(clFinish(lasting));
+        }
+      }
+    }
+  }
+  EXPECT_EQ(library_function<decltype(remotecl_disconnect)>("remotecl_disconnect")(address.c_str(), nullptr), 0);
 }
 
 TEST_F(LifetimeTest, ParentsMayBeReleasedFirst) {

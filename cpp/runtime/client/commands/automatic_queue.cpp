@@ -122,7 +122,9 @@ void AutomaticQueue::let_go() {
     last_ = home_ = members_.size();
   }
   for (const Member& member : members) {
-    if (member.queue) whole_.context().returned_writes().released(*member.queue);
+    if (!member.queue) continue;
+    member.queue->learn_end();
+    whole_.context().returned_writes().released(*member.queue);
   }
 }
 

@@ -40,7 +40,9 @@ PendingCommand::PendingCommand(CommandQueue& queue, cl_command_type type, WaitLi
 }
 
 PendingCommand::~PendingCommand() {
-  if (lock_.owns_lock()) planner_.abandon();
+  if (!lock_.owns_lock()) return;
+  planner_.abandon();
+  lock_.unlock();  // before the planner releases what it holds
 }
 
 void PendingCommand::make_record(cl_command_type type, WaitList wait) {
@@ -123,7 +125,6 @@ void PendingCommand::record_writes() {
     storage.residency.write(write.range, location);
     planner_.overwritten(storage, write.range);
     ++storage.writes;
-    storage.site(location).used_by(queue_, sequence_, write.range, true);
     if (storage.coherent) [[unlikely]]
       storage.coherent->written(queue_, sequence_, event_.get(), write.range);
   }

@@ -83,9 +83,10 @@ void TransferPlanner::overwrites(MemoryObject& buffer, ByteRange range) {
 }
 
 // If the command waits for the transfer, it fails with it, and the bytes are what they were before.
-void TransferPlanner::overwritten(BufferStorage& storage, ByteRange range) const {
-  storage.site(location_).take_from_arrivals(
-      range, [this](const InboundTransfer& arrival) { return !waits_already(*arrival.event); });
+void TransferPlanner::overwritten(BufferStorage& storage, ByteRange range) {
+  Site& site = storage.site(location_);
+  site.take_from_arrivals(range, [this](const InboundTransfer& arrival) { return !waits_already(*arrival.event); });
+  site.used_by(queue_, sequence_, range, true, unneeded_);
 }
 
 Ref<Event> TransferPlanner::end_of(Event& event) {
@@ -109,7 +110,7 @@ void TransferPlanner::abandon() {
 
 void TransferPlanner::reads(MemoryObject& buffer, ByteRange range) {
   brings(buffer, range);
-  if (error_ == CL_SUCCESS) buffer.storage().site(location_).used_by(queue_, sequence_, range, false);
+  if (error_ == CL_SUCCESS) buffer.storage().site(location_).used_by(queue_, sequence_, range, false, unneeded_);
 }
 
 void TransferPlanner::brings(MemoryObject& buffer, ByteRange range) {

@@ -40,7 +40,7 @@ class TransferPlanner {
   // failed transfer from another server does not harm the command.
   void overwrites(MemoryObject& buffer, ByteRange range) REQUIRES(kMemoryMutex);
   // The command that writes these bytes has been sent.
-  void overwritten(BufferStorage& storage, ByteRange range) const REQUIRES(kMemoryMutex);
+  void overwritten(BufferStorage& storage, ByteRange range) REQUIRES(kMemoryMutex);
   void waits_for(Event& event);
   void waits_for_end(Event& event);  // whether it succeeds or fails
   // For a transfer that limits itself to the content of `buffer`. Returns 0, or the id of the content-size
@@ -123,8 +123,9 @@ class TransferPlanner {
   cl_int error_ = CL_SUCCESS;
   std::vector<EventId> wait_ids_;
   std::optional<ServerPair> missing_link_;
-  std::vector<Foreign> elsewhere_;  // awaited, not announced yet
-  std::vector<Ref<Event>> held_;    // held until the commands that name them have been sent
+  std::vector<Foreign> elsewhere_;           // awaited, not announced yet
+  std::vector<Ref<Event>> held_;             // held until the commands that name them have been sent
+  std::vector<Ref<CommandQueue>> unneeded_;  // released with the planner
   std::vector<std::pair<BufferStorage*, const Event*>> brought_;
 };
 

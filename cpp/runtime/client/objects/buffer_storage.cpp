@@ -62,9 +62,14 @@ void Site::take_from_arrival(std::size_t index, ByteRange written) {
   arrivals.push_back(std::move(rest));
 }
 
-void Site::add_user(CommandQueue& queue, std::uint64_t sequence, ByteRange range, bool writes) {
+void Site::add_user(CommandQueue& queue, std::uint64_t sequence, ByteRange range, bool writes,
+                    std::vector<Ref<CommandQueue>>& unneeded) {
   const auto is_of_queue = [&queue](const User& user) { return user.queue.get() == &queue; };
-  std::erase_if(users, [&](const User& user) { return is_of_queue(user) && queue.ended_sequence() >= user.last_use; });
+  std::erase_if(users, [&](const User& user) {
+    if (user.queue->ended_sequence() < user.last_use) return false;
+    if (!is_of_queue(user)) unneeded.push_back(user.queue);
+    return true;
+  });
   User added{Ref<CommandQueue>(&queue), range, sequence, writes ? sequence : 0};
   const bool is_full = static_cast<std::size_t>(std::ranges::count_if(users, is_of_queue)) >= kRangesMax;
   std::erase_if(users, [&](const User& user) {

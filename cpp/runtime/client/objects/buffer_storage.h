@@ -35,14 +35,17 @@ struct Site {
     std::uint64_t last_write;  // likewise; 0: they were only read
   };
 
-  void used_by(CommandQueue& queue, std::uint64_t sequence, ByteRange range, bool writes) {
+  // Moves queues that are not needed any more to `unneeded`, to be released without a lock: this may be the last
+  // reference to one.
+  void used_by(CommandQueue& queue, std::uint64_t sequence, ByteRange range, bool writes,
+               std::vector<Ref<CommandQueue>>& unneeded) {
     for (User& user : users) {
       if (user.queue.get() != &queue || user.range != range) continue;
       user.last_use = sequence;
       if (writes) user.last_write = sequence;
       return;
     }
-    add_user(queue, sequence, range, writes);
+    add_user(queue, sequence, range, writes, unneeded);
   }
   // How often the location has sent bytes to other servers since the buffer was written for the last time, which
   // was write number `writes`.
@@ -66,7 +69,8 @@ struct Site {
  private:
   static constexpr std::size_t kRangesMax = 8;  // of a queue; more count as one
 
-  void add_user(CommandQueue& queue, std::uint64_t sequence, ByteRange range, bool writes);
+  void add_user(CommandQueue& queue, std::uint64_t sequence, ByteRange range, bool writes,
+                std::vector<Ref<CommandQueue>>& unneeded);
   void take_from_arrival(std::size_t index, ByteRange written);
 
   unsigned served_ = 0;

@@ -51,6 +51,7 @@ CommandQueue::~CommandQueue() {
 }
 
 void CommandQueue::last_handle_released() {
+  if (!members_) learn_end();
   flush();
   members_ ? members_->let_go() : context_.returned_writes().released(*this);
 }
@@ -87,15 +88,19 @@ cl_int CommandQueue::finish() {
   return take_failure();
 }
 
-void CommandQueue::ended_up_to(std::uint64_t sequence) {
-  std::uint64_t known = ended_sequence_.load();
-  while (known < sequence && !ended_sequence_.compare_exchange_weak(known, sequence)) {
-  }
+void CommandQueue::learn_end() {
+  const MutexLock lock(context_.memory_mutex());
+  const std::uint64_t last = last_sequence_.load();
+  if (ended_sequence() >= last) return;
+  const auto ended = [finished = finished_sequence_, last](std::uint16_t, const Bytes* payload) {
+    if (payload != nullptr) raise(*finished, last);
+  };
+  session().send(Finish{id_, session().expect_reply(ended)});
 }
 
-void CommandQueue::finished_through(std::uint64_t sequence) {
-  std::uint64_t known = finished_sequence_.load();
-  while (known < sequence && !finished_sequence_.compare_exchange_weak(known, sequence)) {
+void CommandQueue::raise(std::atomic<std::uint64_t>& known, std::uint64_t sequence) {
+  std::uint64_t before = known.load();
+  while (before < sequence && !known.compare_exchange_weak(before, sequence)) {
   }
 }
 

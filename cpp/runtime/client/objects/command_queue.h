@@ -70,11 +70,14 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   // event that failed since the last call (a command with an event reports through that); or
   // CL_DEVICE_NOT_AVAILABLE if the server is lost. Obeys the thread's WaitLimit.
   cl_int finish();
+  // Nobody may ever wait for the commands so far: learns of their end nevertheless, so that what they have used does
+  // not keep the queue.
+  void learn_end();
 
   std::uint64_t next_sequence() { return last_sequence_.fetch_add(1, std::memory_order_relaxed) + 1; }
   // Every command up to this one is known to have ended.
-  std::uint64_t finished_sequence() const { return finished_sequence_.load(std::memory_order_acquire); }
-  void finished_through(std::uint64_t sequence);
+  std::uint64_t finished_sequence() const { return finished_sequence_->load(std::memory_order_acquire); }
+  void finished_through(std::uint64_t sequence) { raise(*finished_sequence_, sequence); }
   // Commands of this queue that this process executes (enqueue_host_work). The server waits for their end.
   void host_work_begins() { host_work_.fetch_add(1); }
   void host_work_ended() { host_work_.fetch_sub(1); }
@@ -84,7 +87,7 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   std::uint64_t ended_sequence() const {
     return std::max(finished_sequence(), ended_sequence_.load(std::memory_order_acquire));
   }
-  void ended_up_to(std::uint64_t sequence);
+  void ended_up_to(std::uint64_t sequence) { raise(ended_sequence_, sequence); }
   // Keeps the first failure for the next blocking call.
   void command_failed(cl_int status) override;
   // Whether there has ever been one.
@@ -95,6 +98,7 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   ~CommandQueue() override;
   void last_handle_released() override;
 
+  static void raise(std::atomic<std::uint64_t>& known, std::uint64_t sequence);
   void create_on_server(cl_command_queue_properties properties);
 
   Context& context_;
@@ -108,7 +112,9 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   const std::vector<cl_queue_properties> property_list_;
   const ObjectId id_ = next_id();
   std::atomic<std::uint64_t> last_sequence_{0};
-  std::atomic<std::uint64_t> finished_sequence_{0};
+  // Shared with replies, which do not keep the queue.
+  const std::shared_ptr<std::atomic<std::uint64_t>> finished_sequence_ =
+      std::make_shared<std::atomic<std::uint64_t>>(0);
   std::atomic<std::uint64_t> ended_sequence_{0};
   std::atomic<cl_int> failure_{CL_SUCCESS};
   std::atomic<bool> has_failed_{false};
