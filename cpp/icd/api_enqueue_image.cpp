@@ -49,7 +49,7 @@ Pitches host_pitches(const MemoryObject& image, const Region& region, size_t row
 SvmAddress unmapped_svm(const MemoryObject& image, const Region& region, const Pitches& pitches, const void* pointer) {
   const ImageLayout& layout = *image.image();
   const std::uint64_t size = layout.at({}, pitches).extent(layout.bytes(region.size));
-  const SvmAddress address = icd::unmapped_svm(image.context(), pointer, size);
+  SvmAddress address = icd::unmapped_svm(image.context(), pointer, size);
   require(!address.memory || size == layout.shape.packed_size(region.size), CL_INVALID_OPERATION);
   return address;
 }

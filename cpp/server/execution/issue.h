@@ -7,6 +7,7 @@
 #include "server/completion/event_arguments.h"
 #include "server/execution/event.h"
 #include "server/execution/queue.h"
+#include "server/util/session_lock.h"
 
 namespace remotecl::server {
 
@@ -37,7 +38,7 @@ struct Issue {
   // Calls `command`, which runs kernels. Where these would end too late for the driver, takes the event of a barrier
   // behind them.
   template <class Command>
-  cl_int end_by_barrier(const Command& command) {
+  cl_int end_by_barrier(const Command& command) REQUIRES(session_lock) {
     by_barrier = queue.ends_by_barriers();
     const cl_int error = command();
     if (!std::exchange(by_barrier, false) || error != CL_SUCCESS || native || !wants_event()) return error;
