@@ -42,17 +42,18 @@ cl_int CommandBuffer::replay_in_order(Issue& issue) const {
   if (steps_in_order_.empty()) {
     return clEnqueueBarrierWithWaitList(queue, issue.wait_count(), issue.wait_list(), issue.native.out());
   }
-  const bool by_barrier = issue.queue.ends_by_barriers();
   const bool wants_first = issue.event != nullptr && issue.queue.profiling() && steps_in_order_.size() > 1;
   EventArguments events{issue.wait_count(), issue.wait_list(), wants_first ? issue.first.out() : nullptr};
-  for (const std::uint32_t index : steps_in_order_) {
-    if (index == steps_in_order_.back() && !by_barrier) events.event = issue.native.out();
-    const cl_int error = enqueue(index, queue, events);
-    if (error != CL_SUCCESS) return error;
-    events = {0, nullptr, nullptr};
-  }
-  if (!by_barrier) return CL_SUCCESS;
-  return clEnqueueBarrierWithWaitList(queue, 0, nullptr, issue.native.out());
+  issue.needs_event = true;
+  return issue.end_by_barrier([&]() REQUIRES(session_lock) {
+    for (const std::uint32_t index : steps_in_order_) {
+      if (index == steps_in_order_.back()) events.event = issue.out();
+      const cl_int error = enqueue(index, queue, events);
+      if (error != CL_SUCCESS) return error;
+      events = {0, nullptr, nullptr};
+    }
+    return CL_SUCCESS;
+  });
 }
 
 cl_int CommandBuffer::replay_by_events(Issue& issue) const {
