@@ -51,10 +51,10 @@ class RowWriter {
   std::string& text_;
 };
 
-constexpr const char* kColumns[] = {"kind",   "name",        "lane",       "queue",    "in_order",
-                                    "status", "bytes",       "wire_bytes", "buffers",  "depends_on",
-                                    "source", "destination", "queued",     "received", "submit",
-                                    "start",  "end",         "arrived",    "profiled", "transport"};
+constexpr const char* kColumns[] = {"kind",        "name",     "lane",       "queue",   "queue_id",   "in_order",
+                                    "status",      "bytes",    "wire_bytes", "buffers", "depends_on", "source",
+                                    "destination", "queued",   "received",   "submit",  "start",      "end",
+                                    "arrived",     "profiled", "transport"};
 
 std::int64_t lane_number(std::uint32_t lane) { return lane == TraceRecord::kClient ? -1 : std::int64_t{lane}; }
 
@@ -68,6 +68,7 @@ void write_record(RowWriter& row, const Trace& trace, const TraceRecord& record,
   row.value(record.kernel.empty() ? kind : record.kernel);
   row.value(record.lane);
   row.value(static_cast<std::int64_t>(record.queue.handle));
+  row.value(static_cast<std::int64_t>(record.queue.known_id));
   row.value(record.queue.in_order ? 1 : 0);
   row.value(record.status);
   record.move || record.bytes != 0 ? row.value(static_cast<std::int64_t>(record.bytes)) : row.nothing();

@@ -194,9 +194,27 @@ with t:
 assert sum(record.name == "produce" for record in t) == 200
 by_queue = {}
 for record in t:
-    assert record.start >= by_queue.get(record.queue, 0)
-    by_queue[record.queue] = record.end
+    assert record.start >= by_queue.get(record.queue_id, 0)
+    by_queue[record.queue_id] = record.end
 assert len(by_queue) == 4
+"""
+    )
+
+
+def test_queues_with_the_same_handle_are_different_queues(run_program):
+    run_program(
+        PIPELINE
+        + """
+with remotecl.trace() as t:
+    for _ in range(8):
+        queue = cl.CommandQueue(context, by_server[cluster.addresses[0]])
+        produce(queue, (16,), None, data)
+        queue.finish()
+        del queue
+launches = [record for record in t if record.kind == "kernel"]
+assert len({record.queue for record in launches}) < 8
+assert len({record.queue_id for record in launches}) == 8
+assert not [edge for edge in remotecl.event_graph(t).edges if edge.kind == "queue"]
 """
     )
 

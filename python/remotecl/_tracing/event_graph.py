@@ -237,7 +237,7 @@ def _of_records(records: list[TraceRecord]) -> EventGraph:
     ]
     known = {one.id for one in records}
     edges = [EventEdge(before, one.id, "event") for one in records for before in one.depends_on if before in known]
-    queues = [(one.id, one.queue) for one in records if one.in_order and one.queue]
+    queues = [(one.id, one.queue_id) for one in records if one.in_order and one.queue_id]
     return EventGraph(nodes, edges + _queue_edges(queues, edges))
 
 

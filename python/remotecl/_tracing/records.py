@@ -48,7 +48,9 @@ class TraceRecord:
             ``"barrier"``, ``"migrate"``, ... for commands, ``"transfer"`` for those that remotecl added.
         name: the kernel's name; for others, the kind.
         device: where it was executed; for transfers, the receiving end.
-        queue: the queue's handle (PyOpenCL's ``int_ptr``), 0 for an internal one.
+        queue: the queue's handle (PyOpenCL's ``int_ptr``), 0 for an internal one. A queue that is created after another
+            one's release may have the same handle.
+        queue_id: a number that no other queue of this process has, 0 for an internal one.
         in_order: whether later commands of that queue wait for it.
         status: 0 if it succeeded, a negative OpenCL error, or positive while it has not ended.
         error: the error's name, ``"pending"``, or nothing.
@@ -81,6 +83,7 @@ class TraceRecord:
     name: str
     device: TraceDevice
     queue: int
+    queue_id: int
     in_order: bool
     status: int
     error: str
@@ -145,6 +148,7 @@ def _record(number: int, row: dict[str, Any], devices: Sequence[TraceDevice]) ->
         name=row["name"],
         device=devices[row["lane"]],
         queue=row["queue"],
+        queue_id=row["queue_id"],
         in_order=bool(row["in_order"]),
         status=row["status"],
         error=status_text(row["status"]),

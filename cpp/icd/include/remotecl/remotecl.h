@@ -236,6 +236,8 @@ REMOTECL_EXPORT int remotecl_trace_start(uint64_t records_max, char** error);
  *   name        the kernel's name, else the kind
  *   lane        the device, as an index into "lanes"
  *   queue, buffers  the application's handles as integers; queue 0 is an internal one
+ *   queue_id    a number that no other queue of this process has, where a later queue may have the handle of one that
+ *               was released; 0 for an internal one
  *   in_order    1 if later commands of the queue wait for it
  *   status      0, a negative error, or 3 while it has not ended
  *   bytes       that it transfers; null for commands that transfer none

@@ -28,7 +28,8 @@ struct TraceRecord {
   static constexpr std::uint32_t kClient = ~std::uint32_t{0};  // a lane that is not a device
 
   struct Queue {
-    std::uintptr_t handle = 0;  // 0: an internal queue
+    std::uintptr_t handle = 0;  // of the queue that the application knows; 0: an internal queue
+    ObjectId known_id = 0;      // that queue's
     ObjectId id = 0;
     bool in_order = false;
   };

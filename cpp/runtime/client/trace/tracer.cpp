@@ -186,7 +186,10 @@ TraceRecordOwner Tracer::make(CommandQueue& queue, cl_command_type type, bool is
   record->type = type;
   record->is_transfer = is_transfer;
   record->device = &queue.device();
-  if (CommandQueue* known = queue.known()) record->queue.handle = reinterpret_cast<std::uintptr_t>(known->handle());
+  if (CommandQueue* known = queue.known()) {
+    record->queue.handle = reinterpret_cast<std::uintptr_t>(known->handle());
+    record->queue.known_id = known->id();
+  }
   record->queue.id = queue.id();
   record->queue.in_order = queue.in_order();
   return record;
