@@ -28,6 +28,15 @@ Ref<Buffer> Buffer::copied(const Device& device, std::uint64_t& offset) {
 cl_int Buffer::make(Device& device, Native& native) {
   cl_int error = CL_SUCCESS;
   if (size_ > std::numeric_limits<std::size_t>::max() / 2) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+  const cl_context context = device.context(error);
+  if (context == nullptr) return error;
+  // A part of shared virtual memory, too, is a buffer over its address: it may begin anywhere, and drivers make images of it.
+  if (svm() != nullptr && svm()->usable_on(device)) {
+    std::byte* const data = svm()->data() + svm_offset_;
+    native.memory = clCreateBuffer(context, flags_ | CL_MEM_USE_HOST_PTR, size_, data, &error);
+    if (device.memory().uses_host_memory()) native.host_memory = data;
+    return error;
+  }
   if (parent() != nullptr) {
     cl_mem whole = nullptr;
     error = parent()->native(device, whole);
@@ -35,19 +44,8 @@ cl_int Buffer::make(Device& device, Native& native) {
     const cl_buffer_region region{offset_, size_};
     if (std::byte* const data = parent()->host_memory(device)) native.host_memory = data + offset_;
     native.memory = clCreateSubBuffer(whole, flags_, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
-    // A sub-buffer of shared virtual memory may begin anywhere, so one that the driver calls misaligned is created
-    // from its address below.
-    if (error != CL_MISALIGNED_SUB_BUFFER_OFFSET || svm() == nullptr) return error;
-  }
-  const cl_context context = device.context(error);
-  if (context == nullptr) return error;
-  if (svm() != nullptr && svm()->usable_on(device)) {
-    std::byte* const data = svm()->data() + svm_offset_;
-    native.memory = clCreateBuffer(context, flags_ | CL_MEM_USE_HOST_PTR, size_, data, &error);
-    if (device.memory().uses_host_memory()) native.host_memory = data;
     return error;
   }
-  if (parent() != nullptr) return CL_MISALIGNED_SUB_BUFFER_OFFSET;
   if (!reserve(device, size_, native)) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
   if (device.memory().uses_host_memory()) {
     native.memory = HostMemory::make_buffer(context, flags_, size_, native.host_memory, error);

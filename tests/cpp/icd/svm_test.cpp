@@ -205,8 +205,7 @@ TEST_F(SvmTest, SubBufferOfABufferOverIt) {
   EXPECT_EQ(read<int>(other_, part, 16), std::vector<int>(16, 5));
 }
 
-// The host's copy of it: on devices such a buffer is a sub-buffer, of which PoCL makes no images.
-TEST_F(SvmTest, ImageOfABufferOverItIsMappedThere) {
+TEST_F(SvmTest, ImageOfABufferOverItIsTheSameMemory) {
   const Shared<int> data(context_, 16384);
   data.write(queue_, numbers(16384));
   const Owned<cl_mem> buffer = make_buffer(context_, 8192 * sizeof(int), CL_MEM_USE_HOST_PTR, data + 2048);
@@ -230,6 +229,13 @@ TEST_F(SvmTest, ImageOfABufferOverItIsMappedThere) {
     EXPECT_EQ(*mapped, first + 1);
     *mapped = expected[first + 1] = -first;
     check(clEnqueueUnmapMemObject(queue_, image, mapped, 0, nullptr, nullptr));
+    const int last = 7;
+    const std::size_t end[3] = {1023, 0, 0}, one[3] = {1, 1, 1};
+    check(clEnqueueWriteImage(queue_, image, CL_TRUE, end, one, 0, 0, &last, 0, nullptr, nullptr));
+    expected[first + 1023] = last;
+    std::vector<int> pixels(1023);
+    check(clEnqueueReadImage(other_, image, CL_TRUE, origin, region, 0, 0, pixels.data(), 0, nullptr, nullptr));
+    EXPECT_EQ(pixels, std::vector<int>(expected.begin() + first + 1, expected.begin() + first + 1024));
   }
   EXPECT_EQ(data.read(other_), expected);
 }
