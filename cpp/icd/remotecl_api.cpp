@@ -28,6 +28,7 @@ json server_json(const ServerStatus& server) {
     return result;
   }
   result["status"] = server.session->lost() ? "lost" : "connected";
+  result["epoch"] = server.session->welcome().epoch;
   for (Device* device : Platform::instance().devices()) {
     if (&device->session() == server.session) result["devices"].push_back(device->text(CL_DEVICE_NAME));
   }

@@ -1,5 +1,7 @@
 """Servers that are added, exchanged and removed while a process goes on."""
 
+from pathlib import Path
+
 import pytest
 
 import remotecl
@@ -168,17 +170,30 @@ with remotecl.LocalCluster(servers=2) as cluster:
 @pytest.mark.parametrize(
     "leave", ["cluster.scale(1)", "remotecl.drain(cluster.addresses[1]); cluster.servers[1].stop()"]
 )
-def test_data_is_moved_from_a_server_by_whatever_name(run_program, leave):
+@pytest.mark.parametrize(
+    "names",
+    [
+        '[last.replace("127.0.0.1", "localhost"), first.replace("127.0.0.1", "localhost")]',
+        "[ThrottledRelay(last).address, first]",
+        "[ThrottledRelay(last).address, last, first]",
+    ],
+    ids=["resolved", "relayed", "both"],
+)
+def test_data_is_moved_from_a_server_by_whatever_name(run_program, leave, names):
     run_program(f"""{PRELUDE}
+import sys
+sys.path.append({str(Path(__file__).parent)!r})
+from throttled_relay import ThrottledRelay
+
 with remotecl.LocalCluster(servers=2) as cluster:
-    names = [address.replace("127.0.0.1", "localhost") for address in cluster.addresses]
-    context = remotecl.connect(names).context()
+    first, last = cluster.addresses
+    context = remotecl.connect({names}).context()
     queues = [cl.CommandQueue(context, device) for device in context.devices]
     buffer = cl.Buffer(context, 0, 4096)
-    cl.enqueue_fill_buffer(queues[1], buffer, np.int32(7), 0, 4096).wait()
+    cl.enqueue_fill_buffer(queues[0], buffer, np.int32(7), 0, 4096).wait()
     {leave}
     result = np.empty(1024, np.int32)
-    cl.enqueue_copy(queues[0], result, buffer)
+    cl.enqueue_copy(queues[-1], result, buffer)
     assert (result == 7).all()
 """)
 

@@ -87,7 +87,7 @@ class Cluster(Stoppable, Generic[ServerT]):
             self._servers += _start_many(self._launches(servers - len(self)), startup_timeout_s)
             return
         leaving = self._servers[servers:]
-        connected = [server.address for server in leaving if known_as(server.address)]
+        connected = [name for name in self.names[servers:] if known_as(name)]
         stuck = drain(*connected) if connected else []
         if stuck:
             raise RemoteCLError(

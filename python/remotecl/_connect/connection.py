@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
@@ -190,12 +191,17 @@ def named_servers(*servers: str | Sequence[str]) -> list[str]:
 def known_as(name: str) -> set[str]:
     """Every ``host:port`` by which this process is connected to a server that the user names, or has lost it.
 
-    Names are one server's if they are the same, or resolve to the same address, as localhost and 127.0.0.1 do.
+    Names are one server's if they are the same, resolve to the same address, as localhost and 127.0.0.1 do, or lead to
+    the same run of a daemon, as its address and the end of a tunnel to it do.
     """
     address = full_address(name)
     resolved = _resolved(address)
-    known = {entry["address"] for entry in decoded(native().servers_json()) if entry["status"] != "unreachable"}
-    return {other for other in known if other == address or not resolved.isdisjoint(_resolved(other))}
+    entries = [entry for entry in decoded(native().servers_json()) if entry["status"] != "unreachable"]
+    if not entries:
+        return set()
+    alike = [e for e in entries if e["address"] == address or not resolved.isdisjoint(_resolved(e["address"]))]
+    epochs = {entry["epoch"] for entry in alike if entry["status"] == "connected"} or {_epoch(name)}
+    return {entry["address"] for entry in entries if entry in alike or entry["epoch"] in epochs}
 
 
 def error_text(error: str) -> str:
@@ -260,6 +266,16 @@ def full_address(name: str) -> str:
     if port.isdecimal():
         port = str(int(port))
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _epoch(name: str) -> int | None:
+    """What differs between two runs of a daemon; None if the server cannot be asked."""
+    try:
+        with contextlib.closing(native().Monitor(name)) as monitor:
+            epoch: int = json.loads(monitor.status_json())["epoch"]
+    except RuntimeError:
+        return None
+    return epoch
 
 
 def _resolved(address: str) -> set[tuple[Any, ...]]:

@@ -19,7 +19,8 @@ def drain(*servers: str) -> ResidencyList:
     afterwards is not moved. `remotecl.Cluster.scale` does this before it stops servers.
 
     Args:
-        servers: as in `remotecl.connect`, or by other names that resolve to the same addresses.
+        servers: as in `remotecl.connect`, or by other names of the same daemons. A name that resolves to another
+        address than the connected one, as an end of a tunnel does, is asked for its status, so it needs token and pin.
 
     Returns:
         the buffers that could not be moved, because their context has no device of another connected server: a list of

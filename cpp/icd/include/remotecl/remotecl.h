@@ -72,7 +72,7 @@ REMOTECL_EXPORT cl_int remotecl_link_servers(cl_context context);
 REMOTECL_EXPORT int remotecl_has_ended(cl_event event);
 
 /* [{"address","name": with its options, as for remotecl_connect,"status":"connected"|"lost"|"unreachable","error",
- *   "devices":[names],"round_trip_us"}] */
+ *   "devices":[names],"round_trip_us","epoch": as remotecl_monitor_status_json has it; none if unreachable}] */
 REMOTECL_EXPORT char* remotecl_servers_json(void);
 
 /* Statistics of this process since it connected. Makes no request.
