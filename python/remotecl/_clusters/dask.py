@@ -89,7 +89,12 @@ class DaskServer:
 
     @property
     def running(self) -> bool:
-        """Whether the daemon runs and its worker answers."""
+        """Whether the daemon runs and its worker answers.
+
+        Asks the worker each time. That it has ended is known at once, that its machine has vanished after
+        ``distributed.comm.timeouts.tcp`` (30 s). Nothing limits the wait while its process is stopped, or keeps
+        Python's lock.
+        """
         return self._future.status == "finished" and self._ask(_is_running) is True
 
     def stop(self) -> None:
