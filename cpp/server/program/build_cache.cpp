@@ -83,8 +83,28 @@ void BuildCache::keep(const Device& device, std::string key, cl_program program,
   kept_.pop_back();
 }
 
+// The only one of its program.
+class BuildCache::BinaryReader {
+ public:
+  BinaryReader(BuildCache& cache, cl_program program) : cache_(cache), program_(program) {
+    const MutexLock lock(cache_.mutex_);
+    while (!cache_.being_read_.insert(program_).second) cache_.has_been_read_.wait(cache_.mutex_);
+  }
+  ~BinaryReader() {
+    const MutexLock lock(cache_.mutex_);
+    cache_.being_read_.erase(program_);
+    cache_.has_been_read_.notify_all();
+  }
+  BinaryReader(const BinaryReader&) = delete;
+  BinaryReader& operator=(const BinaryReader&) = delete;
+
+ private:
+  BuildCache& cache_;
+  const cl_program program_;
+};
+
 cl_int BuildCache::read_binary(cl_program program, std::vector<std::byte>& binary) {
-  MutexLock lock(binary_mutex_);
+  const BinaryReader reader(*this, program);
   return server::read_binary(program, binary);
 }
 

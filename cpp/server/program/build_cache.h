@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <list>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,22 +34,24 @@ class BuildCache {
 
   StoredBuilds* stored() const { return stored_.get(); }
 
-  // For programs that other sessions may share: PoCL makes the binary on request, and must not be asked twice
-  // at a time.
-  cl_int read_binary(cl_program program, std::vector<std::byte>& binary) EXCLUDES(binary_mutex_);
+  // For programs that other sessions may share: PoCL makes the binary on request, in the program and without a lock.
+  // So it must not be asked twice at a time for the same program; it may be for several programs, and can take seconds.
+  cl_int read_binary(cl_program program, std::vector<std::byte>& binary) EXCLUDES(mutex_);
 
  private:
   static constexpr std::size_t kCountMax = 64;
   static constexpr std::size_t kKeySizeMax = 1u << 20;
 
   struct Built;
+  class BinaryReader;
   using Kept = std::list<std::shared_ptr<const Built>>;
 
   Kept::iterator look(const Device& device, const std::string& key) REQUIRES(mutex_);
 
   Mutex mutex_;                   // not while the driver is called, which may be compiling
   Kept kept_ GUARDED_BY(mutex_);  // the last used one first
-  Mutex binary_mutex_;
+  std::set<cl_program> being_read_ GUARDED_BY(mutex_);
+  ConditionVariable has_been_read_;
   const std::unique_ptr<StoredBuilds> stored_;  // last, because its thread uses the mutex
 };
 

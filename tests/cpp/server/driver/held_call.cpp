@@ -91,5 +91,11 @@ cl_int clWaitForEvents(cl_uint count, const cl_event* events) {
   return call(count, events);
 }
 
+cl_int clGetProgramInfo(cl_program program, cl_program_info name, size_t size, void* value, size_t* size_needed) {
+  static auto* const call = next("clGetProgramInfo", &clGetProgramInfo);
+  pass("clGetProgramInfo");
+  return call(program, name, size, value, size_needed);
+}
+
 }  // extern "C"
 #pragma GCC visibility pop

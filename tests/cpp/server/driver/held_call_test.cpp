@@ -3,6 +3,7 @@
 
 #include "server/driver/held_call.h"
 #include "server/fixture.h"
+#include "server/program/build_cache.h"
 #include "server/transfer/staged_transfer.h"
 
 namespace remotecl::testing {
@@ -93,6 +94,46 @@ TEST_F(HeldCallTest, PiecesOfAFailedWriteAreFoundWhileItWaitsForThem) {
   call.release();
   ending.wait();
   clReleaseMemObject(memory);
+}
+
+class HeldBinaryTest : public HeldCallTest {
+ protected:
+  server::Native<cl_program> build(const char* source) {
+    cl_int error = CL_SUCCESS;
+    const cl_context context = device_.context(error);
+    server::Native<cl_program> program(clCreateProgramWithSource(context, 1, &source, nullptr, &error));
+    const cl_device_id device = device_.id();
+    EXPECT_EQ(clBuildProgram(program.get(), 1, &device, "", nullptr, nullptr), CL_SUCCESS);
+    return program;
+  }
+  void read(cl_program program) {
+    std::vector<std::byte> binary;
+    EXPECT_EQ(cache_.read_binary(program, binary), CL_SUCCESS);
+    EXPECT_FALSE(binary.empty());
+  }
+
+  const server::Native<cl_program> program_ = build("kernel void f(global int* a) { *a = 1; }");
+  server::BuildCache cache_;
+};
+
+TEST_F(HeldBinaryTest, ABinaryIsReadWhileTheDriverMakesThatOfAnotherProgram) {
+  const auto other = build("kernel void f(global int* a) { *a = 2; }");
+  HeldCall call("clGetProgramInfo");
+  const auto first = meanwhile([this] { read(program_.get()); });
+  call.await();
+  read(other.get());
+  EXPECT_TRUE(call.is_inside());
+  call.release();
+}
+
+TEST_F(HeldBinaryTest, TheDriverMakesABinaryOfAProgramForOneThreadAtATime) {
+  HeldCall call("clGetProgramInfo");
+  const auto first = meanwhile([this] { read(program_.get()); });
+  call.await();
+  const auto second = meanwhile([this] { read(program_.get()); });
+  EXPECT_EQ(second.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout);
+  EXPECT_TRUE(call.is_inside());
+  call.release();
 }
 
 LimitsTable with_kernel_sockets() {
