@@ -339,6 +339,8 @@ void Session::tear_down() {
   queue_watch().stop();
   printf_execution_.stop();
   outbox_.stop();
+  // Nothing waits for the lock while this waits for the driver: the session's other threads have ended, and the only
+  // one of the server that takes it, in find_ends(), gives way.
   MutexLock lock(mutex());
   peers_.clear();
   issuer().drop_all();
