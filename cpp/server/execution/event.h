@@ -15,8 +15,7 @@ namespace remotecl::server {
 
 class Device;
 
-// One event of a session. Owned by the session's event table and by all that still waits for it. Once its native
-// command is known to other threads, they may read the members that the lock does not guard: these stay as they are.
+// One event of a session. Owned by the session's event table and by all that still waits for it.
 class Event final : public RefCounted {
  public:
   enum class State {
@@ -48,20 +47,19 @@ class Event final : public RefCounted {
   PeerId expected_of GUARDED_BY(session_lock) = 0;
   bool released GUARDED_BY(session_lock) = false;                 // kExpected: the client no longer refers to it
   std::vector<Ref<EventSink>> forwards GUARDED_BY(session_lock);  // kHeld, kExpected: the sinks that get its end
-  // For a command whose times the client wants; `number` 0: not traced. Constant once the command has been
-  // issued.
+  // For a command whose times the client wants; `number` 0: not traced.
   struct Trace {
     std::uint64_t number = 0;
     std::uint64_t received_ns = 0;
     std::uint64_t submitted_ns = 0;
     TransportKind transport = TransportKind::kNone;  // of a transfer: set before it ends
-  } trace;
-  EventId issued GUARDED_BY(session_lock) = 0;  // kHeld: the graph's event that ends when the state changes
-  Native<cl_event> native;                      // kept after the end
-  Native<cl_event> first;                       // the event of the first of several native commands, else null
+  } trace GUARDED_BY(session_lock);
+  EventId issued GUARDED_BY(session_lock) = 0;       // kHeld: the graph's event that ends when the state changes
+  Native<cl_event> native GUARDED_BY(session_lock);  // kept after the end, for callbacks that have its handle
+  Native<cl_event> first GUARDED_BY(session_lock);   // the event of the first of several native commands, else null
   // Returns true while its command is being submitted.
   bool is_new() const REQUIRES(session_lock) { return state == State::kHeld && issued == 0; }
-  cl_event start() const { return first ? first.get() : native.get(); }
+  cl_event start() const REQUIRES(session_lock) { return first ? first.get() : native.get(); }
 };
 
 }  // namespace remotecl::server

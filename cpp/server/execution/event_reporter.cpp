@@ -38,8 +38,8 @@ void EventReporter::end(const Event& event, std::int32_t status, cl_event first,
   }
 }
 
-void EventReporter::trace(const Event& event, std::int32_t status) {
-  const Event::Trace& traced = event.trace;
+void EventReporter::trace(const Event& event, const Event::Trace& traced, std::int32_t status, cl_event first,
+                          cl_event last) {
   const std::uint64_t now = host_time_ns();
   CommandTraced report{traced.number,
                        status,
@@ -51,12 +51,12 @@ void EventReporter::trace(const Event& event, std::int32_t status) {
                        0,
                        static_cast<std::uint32_t>(traced.transport)};
   if (report.received_ns == 0) report.received_ns = now;  // the command was refused
-  if (event.profiled && status >= 0 && event.native) {
+  if (event.profiled && status >= 0 && last != nullptr) {
     const auto read = [](cl_event native, cl_profiling_info name, std::uint64_t& time_ns) {
       return clGetEventProfilingInfo(native, name, sizeof time_ns, &time_ns, nullptr) == CL_SUCCESS && time_ns != 0;
     };
-    const bool known = read(event.start(), CL_PROFILING_COMMAND_START, report.start_ns) &&
-                       read(event.native.get(), CL_PROFILING_COMMAND_END, report.end_ns);
+    const bool known =
+        read(first, CL_PROFILING_COMMAND_START, report.start_ns) && read(last, CL_PROFILING_COMMAND_END, report.end_ns);
     report.has_profile = known ? 1 : 0;
   }
   outbox_.add_lazily(report);

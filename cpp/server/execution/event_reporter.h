@@ -17,8 +17,8 @@ class EventReporter {
   // Adds EventDone, and CommandFailed for a failure, to the outbox.
   void end(const Event& event, std::int32_t status, cl_event first, cl_event last);
 
-  // Sends CommandTraced.
-  void trace(const Event& event, std::int32_t status);
+  // Sends CommandTraced. `first`, `last`: null if no native command has run.
+  void trace(const Event& event, const Event::Trace& traced, std::int32_t status, cl_event first, cl_event last);
   // The client waits for the times of traced commands: sends them at once until the next command is traced.
   void hurry_traces();
   void relax_traces() { traces_hurried_.store(false, std::memory_order_relaxed); }

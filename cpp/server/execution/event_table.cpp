@@ -74,8 +74,10 @@ void EventTable::publish(Event& event, Native<cl_event> native) {
   event.native = std::move(native);
   event.state = Event::State::kNative;
   if (event.trace.number != 0) {
-    strand_.completions().notify(event.native.get(), [this, strand = Ref<Strand>(&strand_), event = Ref<Event>(&event)](
-                                                         cl_int status) { reporter_.trace(*event, status); });
+    auto trace = [this, strand = Ref<Strand>(&strand_), event = Ref<Event>(&event), traced = event.trace,
+                  first = event.start(),
+                  last = event.native.get()](cl_int status) { reporter_.trace(*event, traced, status, first, last); };
+    strand_.completions().notify(event.native.get(), std::move(trace));
   }
   if (event.observed && !event.reported) report(event, false);
   if (event.tracked) notify_end(event);
@@ -85,7 +87,7 @@ void EventTable::publish(Event& event, Native<cl_event> native) {
 
 void EventTable::finish(Event& event) {
   end(event, CL_COMPLETE);
-  if (event.trace.number != 0) reporter_.trace(event, CL_COMPLETE);
+  if (event.trace.number != 0) reporter_.trace(event, event.trace, CL_COMPLETE, nullptr, nullptr);
   if (event.observed && !event.reported) reporter_.end(event, CL_COMPLETE, nullptr, nullptr);
   event.reported = event.observed;
 }
@@ -94,7 +96,7 @@ void EventTable::fail(ObjectId queue, Event* event, std::int32_t status, Transfe
   outbox_.add(CommandFailed{queue, event == nullptr ? 0 : event->id, status, transfer});
   if (event == nullptr) return;
   end(*event, status);
-  if (event->trace.number != 0) reporter_.trace(*event, status);
+  if (event->trace.number != 0) reporter_.trace(*event, event->trace, status, nullptr, nullptr);
   if (event->observed && !event->reported) outbox_.add(EventDone{event->id, status, 0, {}});
 }
 
@@ -181,9 +183,10 @@ void EventTable::forward(EventId id, const Ref<EventSink>& sink) {
 void EventTable::report(Event& event, bool is_asked) {
   event.reported = true;
   event.callback_reports = true;
-  auto report = [this, strand = Ref<Strand>(&strand_), event = Ref<Event>(&event)](cl_int status) {
+  auto report = [this, strand = Ref<Strand>(&strand_), event = Ref<Event>(&event), first = event.start(),
+                 last = event.native.get()](cl_int status) {
     if (event->report_taken.exchange(true)) return;
-    reporter_.end(*event, status, event->start(), event->native.get());
+    reporter_.end(*event, status, first, last);
     outbox_.flush();
   };
   if (is_asked) {

@@ -52,7 +52,7 @@ class EventTable {
 
   // ---- The progress of a command.
   // A traced command is now passed to the driver.
-  static void submitted(Event& event, bool was_held);
+  static void submitted(Event& event, bool was_held) REQUIRES(session_lock);
   // A native command has the event `native`.
   void publish(Event& event, Native<cl_event> native) REQUIRES(session_lock);
   // The command has ended without a native command.
