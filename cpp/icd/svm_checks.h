@@ -13,7 +13,7 @@ inline SvmAddress unmapped_svm(Context& context, const void* pointer, std::uint6
   if (!address.memory || !address.holds(1)) return {};
   require(address.holds(size), CL_INVALID_VALUE);
   const MutexLock lock(context.memory_mutex());
-  if (address.memory->is_mapped(address.offset, size)) return {};
+  if (address.memory->storage().is_mapped(address.memory->range(address.offset, size))) return {};
   return address;
 }
 

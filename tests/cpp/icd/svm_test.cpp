@@ -8,6 +8,29 @@ namespace {
 
 constexpr std::size_t kBig = 5u << 20;  // travels outside its command
 
+// A row of ints.
+Owned<cl_mem> make_image_of(cl_context context, cl_mem buffer, std::size_t width) {
+  const cl_image_format format{CL_R, CL_SIGNED_INT32};
+  cl_image_desc desc{};
+  desc.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER;
+  desc.image_width = width;
+  desc.buffer = buffer;
+  cl_int error = CL_SUCCESS;
+  Owned<cl_mem> image(clCreateImage(context, 0, &format, &desc, nullptr, &error));
+  check(error);
+  return image;
+}
+// From the second pixel on.
+int* map_row(cl_command_queue queue, cl_mem image, std::size_t width) {
+  const std::size_t origin[3] = {1, 0, 0}, region[3] = {width - 1, 1, 1};
+  std::size_t pitch = 0;
+  cl_int error = CL_SUCCESS;
+  void* const mapped = clEnqueueMapImage(queue, image, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, origin, region, &pitch,
+                                         nullptr, 0, nullptr, nullptr, &error);
+  check(error);
+  return static_cast<int*>(mapped);
+}
+
 TEST_F(SvmTest, DeviceReportsWhatANetworkCanKeep) {
   const auto native = value<cl_device_svm_capabilities>(clGetDeviceInfo, Environment::get().native_device(),
                                                         CL_DEVICE_SVM_CAPABILITIES);
@@ -212,19 +235,8 @@ TEST_F(SvmTest, ImageOfABufferOverItIsTheSameMemory) {
   const Owned<cl_mem> part = make_sub_buffer(buffer, 4096 * sizeof(int), 1024 * sizeof(int));
   std::vector<int> expected = numbers(16384);
   for (const auto& [of, first] : {std::pair{buffer.get(), 2048}, std::pair{part.get(), 6144}}) {
-    const cl_image_format format{CL_R, CL_SIGNED_INT32};
-    cl_image_desc desc{};
-    desc.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER;
-    desc.image_width = 1024;
-    desc.buffer = of;
-    cl_int error = CL_SUCCESS;
-    const Owned<cl_mem> image(clCreateImage(context_, 0, &format, &desc, nullptr, &error));
-    check(error);
-    const std::size_t origin[3] = {1, 0, 0}, region[3] = {1023, 1, 1};
-    std::size_t pitch = 0;
-    auto* const mapped = static_cast<int*>(clEnqueueMapImage(queue_, image, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, origin,
-                                                             region, &pitch, nullptr, 0, nullptr, nullptr, &error));
-    check(error);
+    const Owned<cl_mem> image = make_image_of(context_, of, 1024);
+    int* const mapped = map_row(queue_, image, 1024);
     EXPECT_EQ(mapped, data + first + 1);
     EXPECT_EQ(*mapped, first + 1);
     *mapped = expected[first + 1] = -first;
@@ -238,6 +250,63 @@ TEST_F(SvmTest, ImageOfABufferOverItIsTheSameMemory) {
     EXPECT_EQ(pixels, std::vector<int>(expected.begin() + first + 1, expected.begin() + first + 1024));
   }
   EXPECT_EQ(data.read(other_), expected);
+}
+
+// Reads into mapped bytes are for the host, whatever they are mapped by.
+TEST_F(SvmTest, ReadsIntoWhatABufferOverItHasMapped) {
+  const Shared<int> data(context_, 16384);
+  const Owned<cl_mem> source = make_buffer(context_, numbers(1024));
+  const Owned<cl_mem> buffer = make_buffer(context_, 8192 * sizeof(int), CL_MEM_USE_HOST_PTR, data + 2048);
+  const Owned<cl_mem> part = make_sub_buffer(buffer, 4096 * sizeof(int), 1024 * sizeof(int));
+  for (const auto& [of, first] : {std::pair{buffer.get(), 2048}, std::pair{part.get(), 6144}}) {
+    data.write(queue_, std::vector<int>(16384, -1));
+    check(add(queue_, data, 0, 16384));  // now the device alone has the newest bytes
+    cl_int error = CL_SUCCESS;
+    void* const mapped = clEnqueueMapBuffer(queue_, of, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 8 * sizeof(int),
+                                            100 * sizeof(int), 0, nullptr, nullptr, &error);
+    check(error);
+    ASSERT_EQ(mapped, data + first + 8);
+    check(clEnqueueReadBuffer(queue_, source, CL_TRUE, 4, 40, mapped, 0, nullptr, nullptr));
+    EXPECT_EQ(data[first + 8], 1);
+    EXPECT_EQ(data[first + 17], 10);
+    check(clEnqueueMigrateMemObjects(queue_, 1, &of, CL_MIGRATE_MEM_OBJECT_HOST, 0, nullptr, nullptr));
+    check(clFinish(queue_));
+    EXPECT_EQ(data[first + 8], 1) << "after the migration of mapped memory";
+    check(clEnqueueUnmapMemObject(queue_, of, mapped, 0, nullptr, nullptr));
+    std::vector<int> expected(16384, -1);
+    for (int i = 0; i < 10; ++i) expected[first + 8 + i] = i + 1;
+    EXPECT_EQ(data.read(other_), expected);
+  }
+}
+
+TEST_F(SvmTest, ReadsIntoWhatAnImageOfABufferOverItHasMapped) {
+  const Shared<int> data(context_, 4096);
+  data.write(queue_, std::vector<int>(4096, -1));
+  const Owned<cl_mem> source = make_buffer(context_, numbers(1024, 7));
+  const Owned<cl_mem> buffer = make_buffer(context_, 1024 * sizeof(int), CL_MEM_USE_HOST_PTR, data + 2048);
+  const Owned<cl_mem> image = make_image_of(context_, buffer, 1024);
+  int* const mapped = map_row(queue_, image, 1024);
+  ASSERT_EQ(mapped, data + 2049);
+  check(clEnqueueReadBuffer(queue_, source, CL_TRUE, 0, 40, mapped, 0, nullptr, nullptr));
+  EXPECT_EQ(data[2049], 7);
+  EXPECT_EQ(data[2058], 16);
+  check(clEnqueueUnmapMemObject(queue_, image, mapped, 0, nullptr, nullptr));
+}
+
+TEST_F(SvmTest, MappingEndsWithItsBuffer) {
+  const Shared<int> data(context_, 1024);
+  data.write(queue_, std::vector<int>(1024, -1));
+  const Owned<cl_mem> source = make_buffer(context_, numbers(1024));
+  {
+    const Owned<cl_mem> buffer = make_buffer(context_, 4096, CL_MEM_USE_HOST_PTR, data);
+    cl_int error = CL_SUCCESS;
+    clEnqueueMapBuffer(queue_, buffer, CL_TRUE, CL_MAP_READ, 0, 4096, 0, nullptr, nullptr, &error);
+    check(error);
+  }
+  check(clFinish(queue_));
+  check(clEnqueueReadBuffer(queue_, source, CL_TRUE, 0, 4096, data, 0, nullptr, nullptr));
+  check(add(queue_, data, 1, 1024));
+  EXPECT_EQ(data.read(queue_), numbers(1024, 1));
 }
 
 TEST_F(SvmTest, OrdinaryBufferUsesNone) {

@@ -25,7 +25,7 @@ struct MigrateToHostPlan : Plan {
   // The application may be writing to mapped bytes.
   static bool is_needed(MemoryObject& memory) REQUIRES(kMemoryMutex) {
     const ByteRange range = memory.range(0, memory.size());
-    return !memory.storage().residency.valid(range, kHost) && !memory.root().is_mapped(range.offset, range.size);
+    return !memory.storage().residency.valid(range, kHost) && !memory.storage().is_mapped(range);
   }
   void uses(auto& uses) const REQUIRES(kMemoryMutex) {
     for (MemoryObject* memory : buffers) {

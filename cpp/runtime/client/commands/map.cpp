@@ -13,7 +13,9 @@ struct BufferArea {
   ByteRange range() const { return memory.range(offset, size); }
   CoherentHostMemory::Ranges ranges() const { return {range()}; }
   std::byte* add_mapping(cl_map_flags flags) const REQUIRES(kMemoryMutex) {
-    return static_cast<std::byte*>(memory.add_mapping(offset, size, flags));
+    std::byte* const pointer = memory.storage().host() + range().offset;
+    memory.add_mapping({range(), flags, pointer});
+    return pointer;
   }
   void fetch(PendingCommand& command, std::byte* to) const REQUIRES(kMemoryMutex) {
     const TransferRef transfer = expect_bytes(command, false, to, size, memory.shared_storage());
@@ -29,20 +31,18 @@ struct UnmapPlan : Plan {
   cl_command_type type;
   MemoryObject& buffer;
   void* mapped;
-  MemoryObject::Mapping mapping{};
+  Mapping mapping{};
   bool is_late = false;     // its bytes are still on their way here
   bool is_kept = false;     // what was written stays in this process until a device needs it
   bool is_written = false;  // what was written is sent to the device
-
-  ByteRange range() const { return buffer.range(mapping.offset, mapping.size); }
 
   cl_int prepare(PendingCommand& command) REQUIRES(kMemoryMutex) {
     // OpenCL specifies no error for a pointer to shared virtual memory that is not mapped, so this does
     // nothing.
     if (!buffer.remove_mapping(mapped, mapping) && type != CL_COMMAND_SVM_UNMAP) return CL_INVALID_VALUE;
-    if (const auto& coherent = buffer.storage().coherent) coherent->unmapped({range()});
+    if (const auto& coherent = buffer.storage().coherent) coherent->unmapped({mapping.range});
     if ((mapping.flags & kMapsForWriting) == 0) return CL_SUCCESS;
-    is_late = command.touches_host(static_cast<std::byte*>(mapped), mapping.size);
+    is_late = command.touches_host(static_cast<std::byte*>(mapped), mapping.range.size);
     // CL_MEM_ALLOC_HOST_PTR: often a staging area that no device ever reads.
     is_kept = (buffer.flags() & CL_MEM_ALLOC_HOST_PTR) != 0 && !is_late;
     is_written = !is_kept;
@@ -50,30 +50,31 @@ struct UnmapPlan : Plan {
   }
   void will_use(auto& uses) const REQUIRES(kMemoryMutex) { uses.writes(buffer, buffer.range(0, buffer.size())); }
   void uses(auto& uses) const REQUIRES(kMemoryMutex) {
-    if (is_written) uses.writes(buffer, range());
+    if (is_written) uses.writes(buffer, mapping.range);
   }
   cl_int send(PendingCommand& command) const REQUIRES(kMemoryMutex) {
     if (!is_written) {
       send_place_marker(command);
       return CL_SUCCESS;
     }
-    if (mapping.size > kInlineDataMax || is_late) {
+    if (mapping.range.size > kInlineDataMax || is_late) {
       command.event()->reported_unasked();
       buffer.storage().host_readers.push_back(Ref<Event>(command.event()));
     }
-    command.moves(mapping.size, nullptr, &command.queue().device());
-    send_write(command.queue(), command.event_id(), buffer, mapping.offset, static_cast<std::byte*>(mapped),
-               mapping.size, command.wait_list(), buffer.shared_storage(), is_late, command.commit_record());
+    command.moves(mapping.range.size, nullptr, &command.queue().device());
+    send_write(command.queue(), command.event_id(), buffer, mapping.range.offset - buffer.range(0, 0).offset,
+               static_cast<std::byte*>(mapped), mapping.range.size, command.wait_list(), buffer.shared_storage(),
+               is_late, command.commit_record());
     return CL_SUCCESS;
   }
   void sent(PendingCommand&) const REQUIRES(kMemoryMutex) {
     BufferStorage& storage = buffer.storage();
     if (is_kept) {
-      storage.residency.write(range(), kHost);
+      storage.residency.write(mapping.range, kHost);
       ++storage.writes;
     }
     // The device holds what the application wrote, and so does the host until the next write.
-    if (is_written && !is_late) storage.residency.add_holder(range(), kHost);
+    if (is_written && !is_late) storage.residency.add_holder(mapping.range, kHost);
   }
 };
 

@@ -28,8 +28,10 @@ struct ImageArea {
     return ranges.ranges();
   }
   std::byte* add_mapping(cl_map_flags flags) const REQUIRES(kMemoryMutex) {
-    std::byte* const pointer = memory.image_memory() + rectangle().begin();
-    memory.add_mapping({0, 0, flags, pointer, origin, region});
+    const std::uint64_t begin = rectangle().begin();
+    std::byte* const pointer = memory.image_memory() + begin;
+    const ByteRange bytes = memory.maps_host_copy() ? memory.range(begin, span()) : ByteRange{};
+    memory.add_mapping({bytes, flags, pointer, origin, region});
     return pointer;
   }
   void fetch(PendingCommand& command, std::byte*) const REQUIRES(kMemoryMutex) {
@@ -47,7 +49,7 @@ struct UnmapImagePlan : Plan {
 
   MemoryObject& image;
   void* mapped;
-  MemoryObject::Mapping mapping{};
+  Mapping mapping{};
   bool is_written = false;
   bool host_has_all = false;  // the application wrote into the host's copy, which is complete
 

@@ -60,7 +60,7 @@ struct MapPlan : Plan {
       const cl_int status = own->status();
       const MutexLock lock(queue.context().memory_mutex());
       if (status < 0) {
-        MemoryObject::Mapping removed;
+        Mapping removed;
         area.memory.remove_mapping(pointer, removed);
         refused();
         return status;

@@ -49,6 +49,11 @@ void BufferStorage::settle_arrivals() {
   }
 }
 
+bool BufferStorage::is_mapped(ByteRange range) {
+  std::erase_if(mappings, [](const Mapping& mapping) { return *mapping.of == nullptr; });
+  return std::ranges::any_of(mappings, [&](const Mapping& mapping) { return intersect(mapping.range, range); });
+}
+
 void Site::take_from_arrival(std::size_t index, ByteRange written) {
   const ByteRange whole = arrivals[index].range;
   const std::uint64_t end = whole.offset + whole.size, written_end = written.offset + written.size;

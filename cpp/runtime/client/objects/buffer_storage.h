@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/client/objects/event.h"
+#include "runtime/client/objects/mapping.h"
 #include "runtime/client/objects/memory_mutex.h"
 #include "runtime/memory/residency_directory.h"
 
@@ -97,11 +98,14 @@ struct BufferStorage {
   // Removes transfers that have ended. The bytes of a failed one are where they were before: every command
   // that relied on it has failed too.
   void settle_arrivals() REQUIRES(kMemoryMutex);
+  // Whether any of these bytes is mapped.
+  bool is_mapped(ByteRange range) REQUIRES(kMemoryMutex);
 
   ResidencyDirectory residency GUARDED_BY(kMemoryMutex);
   std::uint64_t writes GUARDED_BY(kMemoryMutex) = 0;              // how many commands have written
   std::vector<Ref<Event>> host_readers GUARDED_BY(kMemoryMutex);  // transfers that still read the host's copy
   std::vector<LimitedCopy> limited_copies GUARDED_BY(kMemoryMutex);
+  std::vector<Mapping> mappings GUARDED_BY(kMemoryMutex);  // of all objects that have this storage
   // Set before anybody else knows the buffer.
   std::shared_ptr<void> application_memory_owner;         // of memory that the runtime gave to the application
   std::shared_ptr<CoherentHostMemory> coherent;           // null: the application maps what it touches

@@ -225,32 +225,22 @@ Ref<MemoryObject> MemoryObject::content_size_buffer() const {
   return content_size_buffer_;
 }
 
-void* MemoryObject::add_mapping(std::uint64_t offset, std::uint64_t size, cl_map_flags flags) {
-  std::byte* pointer = storage_->host() + storage_offset_ + offset;
-  add_mapping({offset, size, flags, pointer});
-  return pointer;
-}
-
-void MemoryObject::add_mapping(const Mapping& mapping) {
-  mappings_.push_back(mapping);
+void MemoryObject::add_mapping(Mapping mapping) {
+  mapping.of = link_;
+  storage_->mappings.push_back(std::move(mapping));
   map_count_.fetch_add(1);
 }
 
 bool MemoryObject::remove_mapping(void* pointer, Mapping& removed) {
-  for (auto at = mappings_.rbegin(); at != mappings_.rend(); ++at) {
-    if (at->pointer != pointer) continue;
+  std::vector<Mapping>& mappings = storage_->mappings;
+  for (auto at = mappings.rbegin(); at != mappings.rend(); ++at) {
+    if (at->pointer != pointer || at->of != link_) continue;
     removed = *at;
-    mappings_.erase(std::next(at).base());
+    mappings.erase(std::next(at).base());
     map_count_.fetch_sub(1);
     return true;
   }
   return false;
-}
-
-bool MemoryObject::is_mapped(std::uint64_t offset, std::uint64_t size) const {
-  return std::any_of(mappings_.begin(), mappings_.end(), [&](const Mapping& mapping) {
-    return mapping.offset < offset + size && offset < mapping.offset + mapping.size;
-  });
 }
 
 std::vector<Ref<MemoryObject>> live_memory_objects() {

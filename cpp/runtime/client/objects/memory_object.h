@@ -85,19 +85,10 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
   // Whether that is the host's copy, which transfers use.
   bool maps_host_copy() const { return host_ptr_ == nullptr || parent_ || image_->is_packed(); }
 
-  // A mapped region of the host's copy, or of image_memory().
-  struct Mapping {
-    std::uint64_t offset, size;
-    cl_map_flags flags;
-    std::byte* pointer = nullptr;
-    Extent origin{}, region{};  // for images
-  };
-  void* add_mapping(std::uint64_t offset, std::uint64_t size, cl_map_flags flags) REQUIRES(kMemoryMutex);
-  void add_mapping(const Mapping& mapping) REQUIRES(kMemoryMutex);
+  // Of the host's copy, or of image_memory().
+  void add_mapping(Mapping mapping) REQUIRES(kMemoryMutex);
   // Removes one mapping that begins at `pointer`; returns false if there is none.
   bool remove_mapping(void* pointer, Mapping& removed) REQUIRES(kMemoryMutex);
-  // Whether any of these bytes is.
-  bool is_mapped(std::uint64_t offset, std::uint64_t size) const REQUIRES(kMemoryMutex);
 
  private:
   ~MemoryObject() override;
@@ -120,7 +111,6 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
   const std::uint64_t storage_offset_ = 0;        // in the root
   IndexSet created_on_ GUARDED_BY(kMemoryMutex);  // the indices of sessions
   std::atomic<cl_uint> map_count_{0};
-  std::vector<Mapping> mappings_ GUARDED_BY(kMemoryMutex);
   static Mutex content_size_mutex_;  // one for all buffers, because two change together
   Ref<MemoryObject> content_size_buffer_ GUARDED_BY(content_size_mutex_);
   Mutex destructors_mutex_;
