@@ -168,6 +168,18 @@ TEST_F(HostMemoryTest, MapAfterAMigrationToTheHostKeepsWhatTheApplicationWrites)
   }
 }
 
+TEST_F(HostMemoryTest, PartOfABufferIsMigratedToTheHost) {
+  const Owned<cl_mem> buffer = make_buffer(context_, std::vector<int>(4096, 1));
+  const Owned<cl_mem> part = make_sub_buffer(buffer, 1024 * sizeof(int), 2048 * sizeof(int));
+  const int value = 7;
+  check(clEnqueueFillBuffer(queue_, part, &value, sizeof value, 0, 1024 * sizeof(int), 0, nullptr, nullptr));
+  check(clEnqueueMigrateMemObjects(queue_, 1, part.pointer(), CL_MIGRATE_MEM_OBJECT_HOST, 0, nullptr, nullptr));
+  check(clFinish(queue_));
+  std::vector<int> expected(2048, 1);
+  std::fill_n(expected.begin(), 1024, 7);
+  EXPECT_EQ(read<int>(other_, part, 2048), expected);
+}
+
 // Programs unmap, release and free without waiting.
 TEST_F(HostMemoryTest, MemoryOfAReleasedBufferMayBeFreed) {
   for (const bool is_awaiting : {false, true}) {

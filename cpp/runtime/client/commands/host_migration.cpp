@@ -84,7 +84,7 @@ Ref<Event> MigrateToHostPlan::read(PendingCommand& command, MemoryObject& memory
       whole_record->waits_for(read->id());
     }
   }
-  send_read(memory, session, queue->id(), read->id(), range, transfer->id, command.wait_list(),
+  send_read(memory.root(), session, queue->id(), read->id(), range, transfer->id, command.wait_list(),
             Tracer::instance().commit(std::move(record)));
   return read;
 }
