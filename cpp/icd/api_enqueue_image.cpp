@@ -45,14 +45,56 @@ Pitches host_pitches(const MemoryObject& image, const Region& region, size_t row
   return pitches;
 }
 
-// Like icd::unmapped_svm(). No command copies between an image and rows of a buffer that have gaps.
+// Like icd::unmapped_svm().
 SvmAddress unmapped_svm(const MemoryObject& image, const Region& region, const Pitches& pitches, const void* pointer) {
   const ImageLayout& layout = *image.image();
-  const std::uint64_t size = layout.at({}, pitches).extent(layout.bytes(region.size));
-  SvmAddress address = icd::unmapped_svm(image.context(), pointer, size);
-  require(!address.memory || size == layout.shape.packed_size(region.size), CL_INVALID_OPERATION);
-  return address;
+  return icd::unmapped_svm(image.context(), pointer, layout.at({}, pitches).extent(layout.bytes(region.size)));
 }
+
+// Copies between an image and its rows in shared virtual memory. No command does that if there are gaps between the
+// rows: then they pass a buffer without gaps.
+struct SvmRows {
+  SvmRows(MemoryObject& image, const Region& region, const Pitches& pitches, const SvmAddress& svm)
+      : image(image), at(region), svm(svm), rows(image.image()->at({}, pitches)), size(image.image()->bytes(at.size)) {
+    const std::uint64_t packed_size = image.image()->shape.packed_size(at.size);
+    if (rows.extent(size) != packed_size) {
+      packed = make_ref<MemoryObject>(Ref<Context>(&image.context()), CL_MEM_HOST_NO_ACCESS, packed_size, nullptr,
+                                      std::vector<cl_mem_properties>());
+    }
+    rows.origin[0] += svm.offset;
+  }
+  Rectangle packed_rows() const { return {{}, size[0], size[0] * size[1]}; }
+
+  cl_int read(CommandQueue& queue, WaitList wait, Event** done) const {
+    constexpr cl_command_type kType = CL_COMMAND_READ_IMAGE;
+    if (!packed) {
+      return enqueue_copy_image_to_buffer(queue, image, *svm.memory, at.origin, at.size, svm.offset, wait, done, kType);
+    }
+    Event* copied = nullptr;
+    const cl_int code = enqueue_copy_image_to_buffer(queue, image, *packed, at.origin, at.size, 0, wait, &copied);
+    if (code != CL_SUCCESS) return code;
+    const Ref<Event> first = Ref<Event>::adopt(copied);
+    return enqueue_copy_rect(queue, *packed, *svm.memory, packed_rows(), rows, size, {&copied, 1}, done, kType);
+  }
+  cl_int write(CommandQueue& queue, WaitList wait, Event** done) const {
+    constexpr cl_command_type kType = CL_COMMAND_WRITE_IMAGE;
+    if (!packed) {
+      return enqueue_copy_buffer_to_image(queue, *svm.memory, image, svm.offset, at.origin, at.size, wait, done, kType);
+    }
+    Event* copied = nullptr;
+    const cl_int code = enqueue_copy_rect(queue, *svm.memory, *packed, rows, packed_rows(), size, wait, &copied);
+    if (code != CL_SUCCESS) return code;
+    const Ref<Event> first = Ref<Event>::adopt(copied);
+    return enqueue_copy_buffer_to_image(queue, *packed, image, 0, at.origin, at.size, {&copied, 1}, done, kType);
+  }
+
+  MemoryObject& image;
+  const Region at;
+  const SvmAddress& svm;
+  Rectangle rows;
+  const Extent size;  // of the rows, in bytes
+  Ref<MemoryObject> packed;
+};
 
 // The buffer of a copy; the packed pixels must lie in it.
 MemoryObject& buffer_for(CommandQueue& queue, cl_mem handle, const MemoryObject& image, const Region& region,
@@ -128,10 +170,9 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadImage(cl_command_queue command_queu
     icd::require_host_may_read(from);
     dependencies.require_no_failure(blocking);
     if (const SvmAddress to = unmapped_svm(from, at, pitches, pointer); to.memory) {
-      return icd::maybe_blocking(blocking, dependencies, [&](Event** done) {
-        return enqueue_copy_image_to_buffer(queue, from, *to.memory, at.origin, at.size, to.offset, dependencies.wait(),
-                                            done, CL_COMMAND_READ_IMAGE);
-      });
+      const SvmRows rows(from, at, pitches, to);
+      return icd::maybe_blocking(blocking, dependencies,
+                                 [&](Event** done) { return rows.read(queue, dependencies.wait(), done); });
     }
     return dependencies.finish(enqueue_read_image(queue, from, blocking, at.origin, at.size, pitches, pointer,
                                                   dependencies.wait(), dependencies.event()));
@@ -152,10 +193,9 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteImage(cl_command_queue command_que
     icd::require_host_may_write(to);
     dependencies.require_no_failure(blocking);
     if (const SvmAddress from = unmapped_svm(to, at, pitches, pointer); from.memory) {
-      return icd::maybe_blocking(blocking, dependencies, [&](Event** done) {
-        return enqueue_copy_buffer_to_image(queue, *from.memory, to, from.offset, at.origin, at.size,
-                                            dependencies.wait(), done, CL_COMMAND_WRITE_IMAGE);
-      });
+      const SvmRows rows(to, at, pitches, from);
+      return icd::maybe_blocking(blocking, dependencies,
+                                 [&](Event** done) { return rows.write(queue, dependencies.wait(), done); });
     }
     return icd::maybe_blocking_write(queue, blocking, dependencies, [&](Event** done) {
       return enqueue_write_image(queue, to, blocking, at.origin, at.size, pitches, pointer, dependencies.wait(), done);
