@@ -91,7 +91,7 @@ class AutomaticQueue final : public MemberQueues {
   std::size_t home_ GUARDED_BY(kAutomaticQueueMutex);                 // the member that has had the last kernel
   std::vector<Ref<Event>> barrier_ GUARDED_BY(kAutomaticQueueMutex);  // what commands of new members wait for
   GatheredInputs inputs_ GUARDED_BY(kAutomaticQueueMutex);
-  QueueTasks tasks_;  // guarded by the placement
+  QueueTasks tasks_;
 };
 
 // The other with_links() for one who holds this lock of such a queue. Unlocks it while a link is made.

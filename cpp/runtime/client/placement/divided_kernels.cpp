@@ -9,7 +9,7 @@ namespace remotecl {
 std::vector<Placement::Part> Placement::parts(QueueTasks& tasks, const Launch& launch) {
   const schedule::KernelId kernel = kernel_id(launch.kernel, launch.members);
   std::vector<Ref<Event>> released;  // after unlocking
-  const MutexLock lock(mutex_);
+  const MutexLock lock(mutex());
   const schedule::Time time = now();
   take_ended(tasks, released, time);
   look_for_losses(launch.members);
@@ -30,7 +30,7 @@ Placement::Divided Placement::place_parts(QueueTasks& tasks, const Launch& launc
                                           std::span<const schedule::Access> accesses, std::uint64_t bytes,
                                           std::span<const PartLaunch> parts) {
   const schedule::KernelId kernel = kernel_id(launch.kernel, launch.members);
-  const MutexLock lock(mutex_);
+  const MutexLock lock(mutex());
   inputs_.now = &launch.inputs;
   schedule::Task whole = task_of(tasks, launch, kernel);
   whole.accesses = accesses;
@@ -60,7 +60,7 @@ void Placement::set_event(const Event& event, Kernel& kernel, const Divided& div
       std::ranges::max_element(divided.parts, {}, [](const Placed& part) { return part.why.estimate.finish; });
   const auto id = kernel.placement_id().load(std::memory_order_relaxed);
   auto division = std::make_shared<const schedule::DividedPlacement>(divided.why);
-  const MutexLock lock(mutex_);
+  const MutexLock lock(mutex());
   known_[event.id() % kKnown] = {event.id(), last->ticket, id, last->why, std::move(division)};
 }
 

@@ -45,7 +45,7 @@ Placement::Placement() : scheduler_(schedule::make_policy(schedule::kDefaultPoli
 void Placement::set_policy(const std::string& name_or_path) { set_policy(policy_from(name_or_path)); }
 
 void Placement::set_policy(std::unique_ptr<schedule::Policy> policy) {
-  const MutexLock lock(mutex_);
+  const MutexLock lock(mutex());
   scheduler_.set_policy(std::move(policy));
 }
 
@@ -57,13 +57,13 @@ std::vector<schedule::DeviceId> Placement::add_devices(const std::vector<Device*
     Device* const device = &each->root();  // only parts of devices may be destroyed before this
     schedule::DeviceId id = schedule::kNoDevice;
     {
-      const MutexLock lock(mutex_);
+      const MutexLock lock(mutex());
       id = devices_.id(*device);
     }
     if (id == schedule::kNoDevice) {
       const double round_trip_us = device->session().round_trip_us();
       device->session().watch_loads(this);
-      const MutexLock lock(mutex_);
+      const MutexLock lock(mutex());
       id = devices_.add(scheduler_, *device, std::max(round_trip_us, 0.0) * 1e-6);
       placed_.resize(devices_.count());
     }
@@ -73,25 +73,25 @@ std::vector<schedule::DeviceId> Placement::add_devices(const std::vector<Device*
 }
 
 std::vector<Placement::Count> Placement::counts() {
-  const MutexLock lock(mutex_);
+  const MutexLock lock(mutex());
   std::vector<Count> counts;
   for (schedule::DeviceId id = 0; id < placed_.size(); ++id) counts.push_back({&devices_.device(id), placed_[id]});
   return counts;
 }
 
 Device* Placement::device(schedule::DeviceId id) {
-  const MutexLock lock(mutex_);
+  const MutexLock lock(mutex());
   return id < devices_.count() ? &devices_.device(id) : nullptr;
 }
 
 void Placement::watch(QueueTasks& tasks) {
-  const MutexLock lock(mutex_);
+  const MutexLock lock(mutex());
   queues_.push_back(&tasks);
 }
 
 void Placement::forget(QueueTasks& tasks) {
   std::vector<Ref<Event>> released;
-  const MutexLock lock(mutex_);
+  const MutexLock lock(mutex());
   take_all(tasks, released);
   std::erase(queues_, &tasks);
 }
@@ -105,7 +105,7 @@ schedule::KernelId Placement::kernel_id(Kernel& kernel, const std::vector<Device
     if (is_built && kernel.program().kernel_info(kernel.info().name, member)) able.push_back(member);
   }
   const std::string key = kernel_key(kernel, able);
-  const MutexLock lock(mutex_);
+  const MutexLock lock(mutex());
   const auto [at, is_new] = kernels_.try_emplace(key, 0);
   if (is_new) {
     at->second = scheduler_.add_kernel(kernel.info().name);
@@ -169,7 +169,7 @@ Placement::Placed Placement::place(QueueTasks& tasks, const Launch& launch) {
   const schedule::KernelId kernel = kernel_id(launch.kernel, launch.members);
   const std::uint64_t bytes = launch.inputs.bytes();
   std::vector<Ref<Event>> released;  // after unlocking
-  const MutexLock lock(mutex_);
+  const MutexLock lock(mutex());
   const schedule::Time time = now();
   take_ended(tasks, released, time);
   if (time >= links_at_) {
@@ -198,7 +198,7 @@ Placement::Placed Placement::place(QueueTasks& tasks, const Launch& launch) {
 void Placement::sent(QueueTasks& tasks, const Placed& placed, Kernel& kernel, const CommandQueue& member,
                      std::uint64_t sequence, Event* event) {
   std::vector<Ref<Event>> released;
-  const MutexLock lock(mutex_);
+  const MutexLock lock(mutex());
   if (tasks.is_full()) take_all(tasks, released);
   tasks.add(member, sequence, event, placed.ticket, placed.sample != 0);
   tasks.set_last(placed.ticket);
@@ -208,12 +208,12 @@ void Placement::sent(QueueTasks& tasks, const Placed& placed, Kernel& kernel, co
 }
 
 void Placement::not_sent(const Placed& placed) {
-  const MutexLock lock(mutex_);
+  const MutexLock lock(mutex());
   scheduler_.failed(placed.ticket);
 }
 
 std::optional<Placement::Decision> Placement::explain(EventId event) {
-  const MutexLock lock(mutex_);
+  const MutexLock lock(mutex());
   const Known& known = known_[event % kKnown];
   if (known.event != event || event == 0) return std::nullopt;
   Decision decision;
@@ -231,13 +231,13 @@ std::optional<Placement::Decision> Placement::explain(EventId event) {
 }
 
 void Placement::device_load(Session& session, std::uint32_t device_index, const Load& load) {
-  const MutexLock lock(mutex_);
+  const MutexLock lock(mutex());
   const schedule::DeviceId device = devices_.id(session, device_index);
   if (device != schedule::kNoDevice) scheduler_.report(device, {load.queued_s, load.weight, load.own}, now());
 }
 
 void Placement::sampled(std::uint64_t sample, const CommandTraced& times) {
-  const MutexLock lock(mutex_);
+  const MutexLock lock(mutex());
   if (times.status < 0) return scheduler_.failed(sample);
   const bool is_measured = times.has_profile != 0 && times.end_ns > times.start_ns;
   if (!is_measured) return scheduler_.finished(sample, 0, now());

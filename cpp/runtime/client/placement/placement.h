@@ -133,33 +133,37 @@ class Placement final : public LoadSink, public SampleSink {
   // The most queues that a placement looks at, however many a program has.
   static constexpr std::size_t kLooksMax = 8;
 
+  Mutex& mutex() RETURN_CAPABILITY(kPlacementMutex) { return mutex_; }
   schedule::KernelId kernel_id(Kernel& kernel, const std::vector<Device*>& members);
   // The launch as a task, without its inputs. Borrows the result of tickets_before().
-  schedule::Task task_of(const QueueTasks& tasks, const Launch& launch, schedule::KernelId kernel) REQUIRES(mutex_);
+  schedule::Task task_of(const QueueTasks& tasks, const Launch& launch, schedule::KernelId kernel)
+      REQUIRES(kPlacementMutex);
   // Takes the devices of lost servers out.
-  void look_for_losses(const std::vector<Device*>& members) REQUIRES(mutex_);
-  std::vector<schedule::Ticket>& tickets_before(const QueueTasks& tasks, const Launch& launch) REQUIRES(mutex_);
+  void look_for_losses(const std::vector<Device*>& members) REQUIRES(kPlacementMutex);
+  std::vector<schedule::Ticket>& tickets_before(const QueueTasks& tasks, const Launch& launch)
+      REQUIRES(kPlacementMutex);
   // Takes the ended tasks of that queue, and of some others in turn.
-  void take_ended(QueueTasks& own, std::vector<Ref<Event>>& released, schedule::Time now) REQUIRES(mutex_);
-  void take_all(QueueTasks& tasks, std::vector<Ref<Event>>& released) REQUIRES(mutex_);
+  void take_ended(QueueTasks& own, std::vector<Ref<Event>>& released, schedule::Time now) REQUIRES(kPlacementMutex);
+  void take_all(QueueTasks& tasks, std::vector<Ref<Event>>& released) REQUIRES(kPlacementMutex);
   // Tells the scheduler of what is in ended_, and empties it.
-  void tell_ended(schedule::Time now) REQUIRES(mutex_);
-  void report_end(const QueueTasks::Ended& task, schedule::Time now) REQUIRES(mutex_);
-  void explain_parts(Decision& decision, const schedule::DividedPlacement& division) REQUIRES(mutex_);
+  void tell_ended(schedule::Time now) REQUIRES(kPlacementMutex);
+  void report_end(const QueueTasks::Ended& task, schedule::Time now) REQUIRES(kPlacementMutex);
+  void explain_parts(Decision& decision, const schedule::DividedPlacement& division) REQUIRES(kPlacementMutex);
   static schedule::Time now();
 
   Mutex mutex_;
-  Inputs inputs_ GUARDED_BY(mutex_);
-  schedule::Scheduler scheduler_ GUARDED_BY(mutex_);
-  KnownDevices devices_ GUARDED_BY(mutex_);
-  std::vector<std::uint64_t> placed_ GUARDED_BY(mutex_);                            // by device
-  std::unordered_map<std::string, schedule::KernelId> kernels_ GUARDED_BY(mutex_);  // by text, name and devices
-  std::vector<QueueTasks*> queues_ GUARDED_BY(mutex_);
-  std::size_t next_queue_ GUARDED_BY(mutex_) = 0;            // the queue that was looked at last
-  std::array<Known, kKnown> known_ GUARDED_BY(mutex_);       // by event, the latest
-  std::vector<schedule::Ticket> before_ GUARDED_BY(mutex_);  // reused for its allocation
-  std::vector<QueueTasks::Ended> ended_ GUARDED_BY(mutex_);  // likewise
-  schedule::Time links_at_ GUARDED_BY(mutex_) = 0;           // when to report links to the scheduler again
+  Inputs inputs_ GUARDED_BY(kPlacementMutex);
+  schedule::Scheduler scheduler_ GUARDED_BY(kPlacementMutex);
+  KnownDevices devices_ GUARDED_BY(kPlacementMutex);
+  std::vector<std::uint64_t> placed_ GUARDED_BY(kPlacementMutex);  // by device
+  std::unordered_map<std::string, schedule::KernelId> kernels_
+      GUARDED_BY(kPlacementMutex);  // by text, name and devices
+  std::vector<QueueTasks*> queues_ GUARDED_BY(kPlacementMutex);
+  std::size_t next_queue_ GUARDED_BY(kPlacementMutex) = 0;            // the queue that was looked at last
+  std::array<Known, kKnown> known_ GUARDED_BY(kPlacementMutex);       // by event, the latest
+  std::vector<schedule::Ticket> before_ GUARDED_BY(kPlacementMutex);  // reused for its allocation
+  std::vector<QueueTasks::Ended> ended_ GUARDED_BY(kPlacementMutex);  // likewise
+  schedule::Time links_at_ GUARDED_BY(kPlacementMutex) = 0;           // when to report links to the scheduler again
 };
 
 }  // namespace remotecl

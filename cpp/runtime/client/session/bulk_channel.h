@@ -75,6 +75,7 @@ class BulkChannel {
 
   ChannelSession& session_;
   const unsigned number_;
+  // Constant from connect() until release().
   std::unique_ptr<BulkTransport> transport_;  // null once released
   ResumableConnection* stream_ = nullptr;     // of transport_
   unsigned streams_ = 1;

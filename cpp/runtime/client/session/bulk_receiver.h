@@ -57,7 +57,7 @@ class BulkReceiver {
   ChannelSession& session_;
   const BulkChannel& channel_;
   const unsigned number_;
-  BulkTransport* transport_ = nullptr;
+  BulkTransport* transport_ = nullptr;  // constant after use()
   std::atomic<std::uint64_t> transfers_{0};
   Mutex failed_mutex_;
   std::deque<TransferRef> failed_ GUARDED_BY(failed_mutex_);  // receives of which more may come, oldest first

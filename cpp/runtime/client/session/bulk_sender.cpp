@@ -29,7 +29,7 @@ void note_spared(ClientTransfer& transfer, std::uint64_t bytes) {
 void BulkSender::use(BulkTransport& transport) {
   const MutexLock write_lock(write_mutex_);
   const MutexLock lock(borrowed_mutex_);
-  transport_ = &transport;
+  transport_ = borrower_ = &transport;
   borrows_ = transport.keeps_borrowed();
   may_alternate_ = transport.may_alternate();
 }
@@ -103,7 +103,7 @@ bool BulkSender::send_chunk(Sending& sending, Bytes bytes, std::int32_t status, 
 
 std::size_t BulkSender::chunk_size() const {
   const MutexLock lock(borrowed_mutex_);
-  return transport_ != nullptr ? transport_->chunk_size() : kBulkChunkMax;
+  return borrower_ != nullptr ? borrower_->chunk_size() : kBulkChunkMax;
 }
 
 // Sends queued transfers that may pass this one now. `sent`: bytes of this one that have left since others last could.
@@ -190,8 +190,8 @@ bool BulkSender::send_part(Sending& sending, const UploadOffer::Step& part) {
     ok = send_piece(sending, {transfer.memory + part.offset, part.size});
   }
   const MutexLock lock(borrowed_mutex_);
-  if (transport_ == nullptr) return false;
-  transfer.offer->arrived(transport_->completed(), is_there);
+  if (borrower_ == nullptr) return false;
+  transfer.offer->arrived(borrower_->completed(), is_there);
   return ok;
 }
 
@@ -242,15 +242,14 @@ void BulkSender::fail(const TransferRef& transfer) {
 
 void BulkSender::withdraw(TransferId transfer) {
   const MutexLock lock(borrowed_mutex_);
-  if (transport_ != nullptr) transport_->withdraw(transfer);
+  if (borrower_ != nullptr) borrower_->withdraw(transfer);
 }
 
 void BulkSender::end_received() {
   std::vector<TransferRef> received;
   {
     const MutexLock lock(borrowed_mutex_);
-    while (transport_ != nullptr && !is_kept_ && !borrowed_.empty() &&
-           borrowed_.front().end <= transport_->completed()) {
+    while (borrower_ != nullptr && !is_kept_ && !borrowed_.empty() && borrowed_.front().end <= borrower_->completed()) {
       received.push_back(std::move(borrowed_.front().transfer));
       borrowed_.pop_front();
     }
@@ -289,7 +288,7 @@ void BulkSender::run() {
 std::deque<BulkSender::Borrowed> BulkSender::release() {
   const MutexLock write_lock(write_mutex_);
   const MutexLock lock(borrowed_mutex_);
-  transport_ = nullptr;
+  transport_ = borrower_ = nullptr;
   return std::exchange(borrowed_, {});
 }
 

@@ -115,9 +115,11 @@ class BulkSender {
   std::atomic<int> short_turns_{0};  // turns that threads have or wait for
   Mutex write_mutex_;                // serializes the sending side of the transport
   mutable Mutex borrowed_mutex_;
-  BulkTransport* transport_ = nullptr;  // changed with write_mutex_ and borrowed_mutex_
-  bool borrows_ = false;                // true if the transport borrows buffers instead of copying them
-  bool may_alternate_ = false;          // transfers may pass others
+  BulkTransport* transport_ GUARDED_BY(write_mutex_) = nullptr;
+  BulkTransport* borrower_ GUARDED_BY(borrowed_mutex_) = nullptr;  // the same, for calls that need no turn to send
+  // Constant after use().
+  bool borrows_ = false;        // true if the transport borrows buffers instead of copying them
+  bool may_alternate_ = false;  // transfers may pass others
   std::deque<Borrowed> borrowed_ GUARDED_BY(borrowed_mutex_);  // sent, and possibly to be sent again
   bool is_kept_ GUARDED_BY(borrowed_mutex_) = false;           // nothing of it may end: the transport may be copying it
   std::deque<TransferRef> queue_ GUARDED_BY(thread_.mutex);
