@@ -242,7 +242,7 @@ TEST_F(SvmTest, ImageOfABufferOverItIsTheSameMemory) {
     *mapped = expected[first + 1] = -first;
     check(clEnqueueUnmapMemObject(queue_, image, mapped, 0, nullptr, nullptr));
     const int last = 7;
-    const std::size_t end[3] = {1023, 0, 0}, one[3] = {1, 1, 1};
+    const std::size_t origin[3] = {1, 0, 0}, end[3] = {1023, 0, 0}, one[3] = {1, 1, 1}, region[3] = {1023, 1, 1};
     check(clEnqueueWriteImage(queue_, image, CL_TRUE, end, one, 0, 0, &last, 0, nullptr, nullptr));
     expected[first + 1023] = last;
     std::vector<int> pixels(1023);
