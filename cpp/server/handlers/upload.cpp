@@ -88,7 +88,7 @@ void look_up(Session& session, Offer offer, const ChunkLoan& loan) {
   session.outbox().send(ChunksFound{offer.transfer.id(), offer.offset, offered.is_kept() ? 1u : 0u, offer.found});
 }
 
-Ref<IncomingTransfer> offered_transfer(Session& session, TransferId id) {
+Ref<IncomingTransfer> offered_transfer(Session& session, TransferId id) REQUIRES(session_lock) {
   Ref<IncomingTransfer> transfer = session.channels().find_pulled(id);
   if (!transfer) throw ProtocolError("chunks of transfer " + std::to_string(id) + ", which was not pulled");
   if (transfer->offered() == nullptr) {

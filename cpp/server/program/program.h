@@ -48,8 +48,9 @@ struct NativePart {
 enum class ProgramOrigin { kSource, kBinaries, kIl, kBuiltInKernels, kLink };
 
 // A client's program: one native program for each device that it was built for. Owned by the session's table,
-// by its kernels and by builds in progress. The sources of native programs belong to the building thread once
-// the session has the program.
+// by its kernels and by builds in progress. What native programs are made of belongs to the session's thread while it
+// makes the program, then to the building thread and those that it waits for. Threads that make late native programs
+// only read the source, which nobody changes any more.
 class Program final : public RefCounted {
  public:
   // Throws HeldTooMuch.

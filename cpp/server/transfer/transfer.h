@@ -19,8 +19,8 @@
 namespace remotecl::server {
 
 // Bytes that are sent on the bulk connection, and the command that they belong to. Made under the session's
-// lock, then used by one thread at a time: the bulk receiver or sender while bytes move, else the holder of
-// the session's lock.
+// lock, then used by one thread at a time: the one that moves the bytes while they move (a bulk receiver or sender, or
+// one of TransferTable's), else the holder of the session's lock. A driver's callback reads it after its end.
 class Transfer : public RefCounted {
  public:
   Transfer(TransferId id, Queue& queue, Event* event, EventId hold, std::uint64_t size)
@@ -29,7 +29,7 @@ class Transfer : public RefCounted {
   TransferId id() const { return id_; }
   Queue& queue() const { return *queue_; }
   // Call it at the end: a driver's callback must not hold the last reference to a queue.
-  Ref<Queue> take_queue() { return std::move(queue_); }
+  Ref<Queue> take_queue() REQUIRES(session_lock) { return std::move(queue_); }
   Event* event() const { return event_.get(); }
   EventId hold() const { return hold_; }
   std::uint64_t size() const { return size_; }
@@ -98,12 +98,12 @@ class IncomingTransfer : public Transfer {
   // beginning has ended. Any thread.
   virtual const std::byte* host_memory() const { return nullptr; }
   virtual Native<cl_event> written(std::uint64_t) { return {}; }
-  // The chunks that the client has offered; null: it has not offered any. Set once, on the session's thread.
+  // The chunks that the client has offered; null: it has not offered any. Set once.
   OfferedChunks* offered() const { return offered_.load(std::memory_order_acquire); }
-  void set_offered(std::unique_ptr<OfferedChunks> offered) {
+  void set_offered(std::unique_ptr<OfferedChunks> offered) REQUIRES(session_lock) {
     offered_.store((owned_offered_ = std::move(offered)).get(), std::memory_order_release);
   }
-  void reports_to(Ref<TransferProgress> progress) { progress_ = std::move(progress); }
+  void reports_to(Ref<TransferProgress> progress) REQUIRES(session_lock) { progress_ = std::move(progress); }
   void ended(cl_int status) override REQUIRES(session_lock) {
     if (const Ref<TransferProgress> progress = std::exchange(progress_, nullptr)) progress->end(status);
   }
@@ -114,7 +114,7 @@ class IncomingTransfer : public Transfer {
   std::uint64_t received_ = 0;
   Ref<TransferProgress> progress_;
   std::atomic<OfferedChunks*> offered_{nullptr};
-  std::unique_ptr<OfferedChunks> owned_offered_;
+  std::unique_ptr<OfferedChunks> owned_offered_ GUARDED_BY(session_lock);
 };
 
 // To the client.
