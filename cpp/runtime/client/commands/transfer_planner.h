@@ -71,6 +71,20 @@ class TransferPlanner {
     bool is_linked;  // its server with this one
   };
 
+  // From a server to this one.
+  struct Push {
+    CommandQueue& sender;
+    CommandQueue& receiver;
+    const ByteRange range;
+    const ObjectId content_size;  // of the buffer that limits it; 0: none does
+    const InboundTransfer* followed = nullptr;
+    std::vector<EventId> written{}, after{};  // what the sender and the receiver wait for
+    Ref<Event> arrival{};
+    const TransferId transfer = next_id();
+
+    bool is_large() const { return range.size > kInlineDataMax; }
+  };
+
   Session& session() const { return queue_.session(); }
   void needs_link(ServerPair pair) {
     missing_link_ = pair;
@@ -92,7 +106,11 @@ class TransferPlanner {
   std::vector<TransferSource> possible_sources(BufferStorage& storage, const Missing& missing) const
       REQUIRES(kMemoryMutex);
   void upload(MemoryObject& root, const Missing& missing) REQUIRES(kMemoryMutex);
+  static const InboundTransfer* followed_at(BufferStorage& storage, Location from, ByteRange range)
+      REQUIRES(kMemoryMutex);
   void push(MemoryObject& root, const Missing& missing, const TransferSource& chosen) REQUIRES(kMemoryMutex);
+  void send(MemoryObject& root, const Push& push, std::uint64_t traced);
+  void observe(const Push& push);
   void transfer(MemoryObject& root, const Missing& missing, Location from) REQUIRES(kMemoryMutex);
   void relay(MemoryObject& root, const Missing& missing, Location from) REQUIRES(kMemoryMutex);
   static std::vector<ByteRange> relay_pieces(const MemoryObject& root, ByteRange range);

@@ -43,86 +43,105 @@ void TransferPlanner::upload(MemoryObject& root, const Missing& missing) {
            range != missing.range);
 }
 
+// A transfer that still brings exactly these bytes to the location, from where they can be sent on as they come; or
+// null.
+const InboundTransfer* TransferPlanner::followed_at(BufferStorage& storage, Location from, ByteRange range) {
+  const InboundTransfer* followed = nullptr;
+  for (const InboundTransfer& arrival : storage.site(from).arrivals) {
+    const bool is_newest = arrival.writes == storage.writes;
+    if (arrival.transfer != 0 && arrival.range == range && is_newest) followed = &arrival;
+  }
+  return followed;
+}
+
 // From a device of another server, which sends directly to this one: neither bytes nor events pass through
 // this process.
 void TransferPlanner::push(MemoryObject& root, const Missing& missing, const TransferSource& chosen) {
   const Location from = chosen.location;
   Device& source = context().device_at(from);
-  Session& sending = source.session();
-  CommandQueue& sender = context().transfer_queue(source);
   ByteRange range = missing.range;
-  TransferPlanner at_source(sender);
+  TransferPlanner at_source(context().transfer_queue(source));
   const bool may_be_limited = range.size > kInlineDataMax;
   const ObjectId content_size = may_be_limited ? at_source.limit_to_content(root, range) : 0;
   if (at_source.missing_link_) return needs_link(*at_source.missing_link_);
   if (range.size == 0) return add_holder(root, missing.range, true);
   session().group().fetched.between_servers.add(range.size);
-  root.storage().site(from).serves(root.storage().writes);
-  const InboundTransfer* followed = nullptr;
-  for (const InboundTransfer& arrival : root.storage().site(from).arrivals) {
-    const bool is_newest = arrival.writes == root.storage().writes;
-    if (arrival.transfer != 0 && arrival.range == range && is_newest && content_size == 0) followed = &arrival;
-  }
-  CommandQueue& to = receiver(range.size);
-  auto record = record_of(root, range.size, &source, to, &to.device());
-  std::vector<EventId> written = after_writers(root, range, from, record.get(), followed);
+  BufferStorage& storage = root.storage();
+  storage.site(from).serves(storage.writes);
+  Push push{at_source.queue_, receiver(range.size), range, content_size};
+  push.followed = content_size == 0 ? followed_at(storage, from, range) : nullptr;
+  auto record = record_of(root, range.size, &source, push.receiver, &push.receiver.device());
+  push.written = after_writers(root, range, from, record.get(), push.followed);
   if (content_size != 0) {
     for (const EventId event : after_writers(*root.content_size_buffer(), kContentSize, from, record.get())) {
-      written.push_back(event);
+      push.written.push_back(event);
     }
   }
-  const std::vector<EventId> after = after_users(root, range, to, record.get());
-  const auto arrival = make_ref<Event>(to, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
-  if (record) record->event = arrival->id();
+  push.after = after_users(root, range, push.receiver, record.get());
+  push.arrival = make_ref<Event>(push.receiver, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
+  if (record) record->event = push.arrival->id();
+  send(root, push, Tracer::instance().commit(std::move(record)));
+  observe(push);
+  const bool is_limited = content_size != 0 || range != missing.range;
+  arriving(root, missing,
+           {.event = push.arrival,
+            .range = missing.range,
+            .holders_before = missing.holders,
+            .is_prompt = push.after.empty(),
+            .hops = chosen.hops + 1,
+            .transfer = !is_limited && push.is_large() ? push.transfer : 0,
+            .from_other_server = true},
+           is_limited);
+}
+
+// The sending server's command, and the receiving one's.
+void TransferPlanner::send(MemoryObject& root, const Push& push, std::uint64_t traced) {
   Tracer& tracer = Tracer::instance();
-  const std::uint64_t traced = tracer.commit(std::move(record));
-  const TransferId transfer = next_id();
+  Session& sending = push.sender.session();
   const std::uint32_t is_image = root.image() != nullptr ? 1 : 0;
-  EnqueueSend message{sender.id(),
+  const ByteRange range = push.range;
+  EnqueueSend message{push.sender.id(),
                       0,
                       root.id(),
                       is_image,
                       range.offset,
                       range.size,
-                      transfer,
+                      push.transfer,
                       session().peer_id(),
-                      std::span<const EventId>(written),
-                      content_size};
-  if (followed != nullptr) {
-    message.followed = followed->transfer;
-    message.followed_event = followed->event->id();
+                      std::span<const EventId>(push.written),
+                      push.content_size};
+  if (push.followed != nullptr) {
+    message.followed = push.followed->transfer;
+    message.followed_event = push.followed->event->id();
   }
   tracer.send(sending, traced, message, true);
   sending.submit_now();
 
-  arrival->report_is_awaited(range.size > kInlineDataMax && content_size == 0);
+  push.arrival->report_is_awaited(push.is_large() && push.content_size == 0);
   tracer.send(session(), traced,
-              EnqueueReceive{to.id(), arrival->id(), root.id(), is_image, range.offset, range.size, transfer,
-                             sending.peer_id(), std::span<const EventId>(after), content_size != 0 ? 1u : 0u});
-  // Comes after the command, because at_end() may ask the server for the event, and the server takes an unknown event
-  // for one that has ended.
-  if (range.size >= Operations::kTransferSizeMin) {
+              EnqueueReceive{push.receiver.id(), push.arrival->id(), root.id(), is_image, range.offset, range.size,
+                             push.transfer, sending.peer_id(), std::span<const EventId>(push.after),
+                             push.content_size != 0 ? 1u : 0u});
+}
+
+// Comes after the command, because at_end() may ask the server for the event, and the server takes an unknown event for
+// one that has ended.
+void TransferPlanner::observe(const Push& push) {
+  Session& sending = push.sender.session();
+  const std::uint64_t size = push.range.size;
+  if (size >= Operations::kTransferSizeMin) {
     const std::string where = sending.address().text() + " to " + session().address().text();
     const auto seen = std::make_shared<Operations::Running>(session().group().operations,
-                                                            Operation::Kind::kBetweenServers, where, range.size);
-    arrival->at_end([seen] {});
+                                                            Operation::Kind::kBetweenServers, where, size);
+    push.arrival->at_end([seen] {});
   }
-  if (range.size > kInlineDataMax) {
+  if (push.is_large()) {
     sending.begin_sending();
-    if (!arrival->at_end([&sending] { sending.end_sending(); })) sending.end_sending();
+    if (!push.arrival->at_end([&sending] { sending.end_sending(); })) sending.end_sending();
   }
-  const bool begins_now = written.empty() && after.empty() && followed == nullptr && content_size == 0;
-  if (begins_now && range.size >= LinkMeter::kBytesMin) measure(sending, session(), *arrival, range.size);
-  const bool is_whole = range == missing.range && content_size == 0 && range.size > kInlineDataMax;
-  arriving(root, missing,
-           {.event = arrival,
-            .range = missing.range,
-            .holders_before = missing.holders,
-            .is_prompt = after.empty(),
-            .hops = chosen.hops + 1,
-            .transfer = is_whole ? transfer : 0,
-            .from_other_server = true},
-           content_size != 0 || range != missing.range);
+  const bool begins_now =
+      push.written.empty() && push.after.empty() && push.followed == nullptr && push.content_size == 0;
+  if (begins_now && size >= LinkMeter::kBytesMin) measure(sending, session(), *push.arrival, size);
 }
 
 // From another device of the same server.
