@@ -12,7 +12,7 @@
 #include <system_error>
 #include <vector>
 
-#include "delay_relay.h"
+#include "fakes/wire/fault_relay.h"
 #include "measure.h"
 #include "opencl_side.h"
 
@@ -128,7 +128,8 @@ int run(int argc, char** argv) {
   std::fflush(stdout);
   run_row(server, "none");
   for (const double round_trip : round_trips_ms) {
-    const DelayRelay relay(server, std::chrono::microseconds(static_cast<long>(round_trip * 500)));
+    const std::chrono::microseconds line(static_cast<long>(round_trip * 500));
+    const testing::FaultRelay relay(server, {.delay_max = {}, .line_delay = line});
     char name[32];
     std::snprintf(name, sizeof name, "%g", round_trip);
     run_row(relay.address(), name);

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "fakes/wire/fault_relay.h"
 #include "support/daemon.h"
-#include "support/fault_relay.h"
 
 namespace remotecl::testing {
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <netinet/in.h>
+
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -20,8 +22,9 @@ class FaultRelay {
  public:
   struct Faults {
     std::uint64_t seed = 0;
-    std::chrono::microseconds delay_max{1500};
-    bool corrupts = false;  // bytes change on their way: for connections that notice that
+    std::chrono::microseconds delay_max{1500};  // 0: bytes go on as they come
+    bool corrupts = false;                      // bytes change on their way: for connections that notice that
+    std::chrono::microseconds line_delay{0};    // of every byte, however many are on their way: a long line
   };
 
   // `target`: "host:port", numeric.
@@ -72,11 +75,11 @@ class FaultRelay {
   void reap();
   static void end(Link& link);
 
-  std::atomic<std::uint16_t> target_port_;
   const Faults faults_;
   int listener_ = -1;
   std::uint16_t port_ = 0;
   std::mutex mutex_;
+  sockaddr_in target_{};
   std::list<Link> links_;
   std::array<int, kFaultKinds> counts_{};
   bool stopping_ = false;

@@ -1,29 +1,34 @@
-#include "support/fault_relay.h"
+#include "fakes/wire/fault_relay.h"
 
 #include <arpa/inet.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
+#include <deque>
+#include <optional>
 #include <stdexcept>
 #include <vector>
+
+#include "runtime/base/mutex.h"
 
 namespace remotecl::testing {
 namespace {
 
-sockaddr_in loopback(std::uint16_t port) {
+sockaddr_in address_of(const std::string& target) {
+  const std::size_t colon = target.rfind(':');
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<std::uint16_t>(std::stoi(target.substr(colon + 1))));
+  if (::inet_pton(AF_INET, target.substr(0, colon).c_str(), &address.sin_addr) != 1) {
+    throw std::invalid_argument(target + " is not a numeric IPv4 address");
+  }
   return address;
 }
 
-int connect_to(std::uint16_t port) {
+int connect_to(const sockaddr_in& address) {
   const int descriptor = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const sockaddr_in address = loopback(port);
   if (::connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return descriptor;
   ::close(descriptor);
   return -1;
@@ -44,12 +49,60 @@ bool write_all(int descriptor, const std::byte* data, std::size_t size) {
   return true;
 }
 
+// Bytes on their way to a socket, each for the same time, however many there are. Owned by the thread that puts them
+// in; all have arrived when it ends.
+class LongLine {
+ public:
+  LongLine(int to, std::chrono::microseconds delay) : to_(to), delay_(delay), writer_([this] { write(); }) {}
+  ~LongLine() {
+    put({});
+    writer_.join();
+  }
+  LongLine(const LongLine&) = delete;
+  LongLine& operator=(const LongLine&) = delete;
+
+  void put(std::vector<std::byte> bytes) {
+    const MutexLock lock(mutex_);
+    pieces_.push_back({Clock::now() + delay_, std::move(bytes)});
+    changed_.notify_one();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  struct Piece {
+    Clock::time_point due;
+    std::vector<std::byte> bytes;  // none: the end
+  };
+
+  Piece next() {
+    const MutexLock lock(mutex_);
+    while (pieces_.empty()) changed_.wait(mutex_);
+    Piece piece = std::move(pieces_.front());
+    pieces_.pop_front();
+    return piece;
+  }
+  void write() {
+    for (Piece piece = next(); !piece.bytes.empty(); piece = next()) {
+      std::this_thread::sleep_until(piece.due);
+      write_all(to_, piece.bytes.data(), piece.bytes.size());  // the reader of the other direction sees the end
+    }
+  }
+
+  const int to_;
+  const std::chrono::microseconds delay_;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::deque<Piece> pieces_ GUARDED_BY(mutex_);
+  std::thread writer_;
+};
+
 }  // namespace
 
 FaultRelay::FaultRelay(const std::string& target, const Faults& faults) : faults_(faults) {
   lead_to(target);
   listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = loopback(0);
+  sockaddr_in address = address_of("127.0.0.1:0");
   socklen_t size = sizeof address;
   if (::bind(listener_, reinterpret_cast<sockaddr*>(&address), size) != 0 || ::listen(listener_, 64) != 0 ||
       ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
@@ -140,7 +193,8 @@ void FaultRelay::close() {
 }
 
 void FaultRelay::lead_to(const std::string& target) {
-  target_port_ = static_cast<std::uint16_t>(std::stoi(target.substr(target.rfind(':') + 1)));
+  const std::lock_guard lock(mutex_);
+  target_ = address_of(target);
 }
 
 void FaultRelay::open() {
@@ -194,7 +248,10 @@ void FaultRelay::serve(Link& link, std::uint64_t seed) {
     got += static_cast<std::size_t>(more);
   }
   const auto hello = decode_frame<Hello>(bytes);
-  const int far = connect_to(target_port_);
+  const int far = connect_to([this] {
+    const std::lock_guard lock(mutex_);
+    return target_;
+  }());
   {
     const std::lock_guard lock(mutex_);
     link.between_servers = hello.role == Role::kPeerControl || hello.role == Role::kPeerBulk;
@@ -216,6 +273,8 @@ void FaultRelay::serve(Link& link, std::uint64_t seed) {
 void FaultRelay::pump(Link& link, int from, int to, std::uint64_t seed) const {
   std::mt19937_64 random(seed);
   const auto below = [&random](std::uint64_t bound) { return random() % bound; };
+  std::optional<LongLine> line;
+  if (faults_.line_delay.count() != 0) line.emplace(to, faults_.line_delay);
   std::vector<std::byte> chunk(256u << 10);
   for (;;) {
     const ssize_t got = ::recv(from, chunk.data(), chunk.size(), 0);
@@ -226,14 +285,20 @@ void FaultRelay::pump(Link& link, int from, int to, std::uint64_t seed) const {
     if (link.corrupts_next.exchange(false)) chunk[below(size)] ^= static_cast<std::byte>(1u << below(8));
     for (std::size_t at = 0; at < size;) {
       std::size_t piece = size - at;
-      if (below(4) == 0) piece = std::min<std::size_t>(piece, 1 + below(below(2) == 0 ? 24 : 8000));
-      if (below(8) == 0) {
+      const bool steady = faults_.delay_max.count() == 0;
+      if (!steady && below(4) == 0) piece = std::min<std::size_t>(piece, 1 + below(below(2) == 0 ? 24 : 8000));
+      if (!steady && below(8) == 0) {
         std::this_thread::sleep_for(std::chrono::microseconds(below(1 + faults_.delay_max.count())));
       }
-      if (!write_all(to, chunk.data() + at, piece)) return;
+      if (line) {
+        line->put({chunk.data() + at, chunk.data() + at + piece});
+      } else if (!write_all(to, chunk.data() + at, piece)) {
+        return;
+      }
       at += piece;
     }
   }
+  line.reset();
   if (!link.is_silent) ::shutdown(to, SHUT_WR);
 }
 
