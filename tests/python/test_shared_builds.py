@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -35,8 +35,8 @@ print(*(link.state for link in remotecl.links()))
 
 
 @contextmanager
-def fake_daemons(folder: Path, *options: str) -> Iterator[list[Daemon]]:
-    """Two with users `alice` and `bob`, whose tokens are files in the folder, and a store each."""
+def fake_daemons(folder: Path, *options: str, kinds: tuple[str, ...] = ("gpu=1",) * 2) -> Iterator[list[Daemon]]:
+    """With users `alice` and `bob`, whose tokens are files in the folder, and a store each."""
     if not FAKE_DRIVER.exists():
         pytest.skip(f"{FAKE_DRIVER} has not been built")
     names = ("alice", "bob")
@@ -46,13 +46,17 @@ def fake_daemons(folder: Path, *options: str) -> Iterator[list[Daemon]]:
         token.chmod(0o600)
     limits = folder / "limits.toml"
     limits.write_text("".join(f'[users.{name}]\ntoken-file = "{name}.token"\n' for name in names))
-    driver = {"OCL_ICD_VENDORS": str(FAKE_DRIVER), "REMOTECL_FAKE_DRIVER": "gpu=1"}
     options = ("--metrics", "0", "--limits", str(limits), *options)
-    with (
-        Daemon("--store", str(folder / "first"), *options, environment=driver) as first,
-        Daemon("--store", str(folder / "second"), *options, environment=driver) as second,
-    ):
-        yield [first, second]
+    with ExitStack() as daemons:
+        yield [
+            daemons.enter_context(
+                Daemon(
+                    *("--store", str(folder / f"store-{number}"), *options),
+                    environment={"OCL_ICD_VENDORS": str(FAKE_DRIVER), "REMOTECL_FAKE_DRIVER": kind},
+                )
+            )
+            for number, kind in enumerate(kinds)
+        ]
 
 
 def build(run_program: RunProgram, daemons: list[Daemon], token: Path | None = None) -> str:
@@ -101,6 +105,17 @@ def test_contained_users_find_nothing_of_each_other_while_both_are_there(
             assert build(run_program, daemons, tmp_path / f"{name}.token") == "107 107 connected"
             assert count(daemons, "hits_total") == [max(0, number - 1), 0], name
             await_entries(daemons, [min(number + 1, 2), 0])
+
+
+# The second server asks the first one, so it is not the one that the third could ask.
+def test_servers_that_overlap_in_their_kinds_of_device_ask_only_one_that_compiles(
+    run_program: RunProgram, tmp_path: Path
+) -> None:
+    one, other = "platform=one,gpu=1", "platform=other,gpu=1"
+    with fake_daemons(tmp_path, kinds=(one, f"{one};{other}", other, other)) as daemons:
+        results = build(run_program, daemons, tmp_path / "alice.token")
+        assert results == "107 107 107 107 107 connected connected"
+        await_entries(daemons, [1, 1, 1, 0])
 
 
 def test_servers_of_drivers_that_share_no_builds_are_not_linked_for_them(run_program: RunProgram) -> None:

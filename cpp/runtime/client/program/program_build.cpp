@@ -159,7 +159,8 @@ cl_int Program::build(const std::vector<Device*>& devices, const std::string& op
 }
 
 // A server with a device like one of an earlier server need not compile, and asks that server. The order is that of
-// their indices, so that two servers never wait for each other. The server that builds is mapped to itself.
+// their indices, so that two servers never wait for each other. The server that builds is mapped to itself. A server
+// that asks another one answers nobody.
 std::map<Session*, Session*> Program::builders_of(const std::vector<Device*>& devices) const {
   std::map<Session*, Session*> builders;
   if (code_.origin != ProgramOrigin::kSource && code_.origin != ProgramOrigin::kIl) return builders;
@@ -168,7 +169,11 @@ std::map<Session*, Session*> Program::builders_of(const std::vector<Device*>& de
   std::ranges::stable_sort(ordered, {}, [](const Device* device) { return device->session().index(); });
   for (Device* device : ordered) {
     if (device->number<cl_uint>(kDeviceSharesBuilds) == 0) continue;
-    const auto first = std::ranges::find_if(firsts, [device](const Device* each) { return are_alike(*each, *device); });
+    const auto first = std::ranges::find_if(firsts, [&](const Device* each) {
+      const auto at = builders.find(&each->session());
+      const bool asks = at != builders.end() && at->second != at->first;
+      return !asks && are_alike(*each, *device);
+    });
     if (first == firsts.end()) {
       firsts.push_back(device);
       continue;
