@@ -56,10 +56,14 @@ fs::path relative_path(std::string_view text) {
 
 void write_file(const fs::path& path, Bytes content) {
   fs::create_directories(path.parent_path());
+  errno = 0;
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file.write(reinterpret_cast<const char*>(content.data()), static_cast<std::streamsize>(content.size()));
   file.close();
-  if (!file) throw fs::filesystem_error("cannot write", path, std::make_error_code(std::errc::io_error));
+  if (!file) {
+    throw fs::filesystem_error("cannot write", path,
+                               std::error_code(errno != 0 ? errno : EIO, std::generic_category()));
+  }
 }
 
 bool has_content(const fs::path& path, Bytes content) {
@@ -115,16 +119,17 @@ fs::path scratch_folder(const fs::path& base) {
   return name;
 }
 
-// A folder below `parent` that no other user can have prepared.
+// Returns false, with errno, if there is no such folder that no other user can have prepared.
+bool make_private(const fs::path& folder) {
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return false;
+  struct stat status {};
+  return ::lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() &&
+         (status.st_mode & 077) == 0;
+}
+
 fs::path private_folder(const fs::path& parent) {
   fs::path folder = parent / ("remotecl-" + std::to_string(::geteuid()));
-  struct stat status {};
-  ::mkdir(folder.c_str(), 0700);
-  if (::lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() &&
-      (status.st_mode & 077) == 0) {
-    return folder;
-  }
-  return scratch_folder(parent);
+  return make_private(folder) ? folder : scratch_folder(parent);
 }
 
 void replace_all(std::string& text, const std::string& from, const std::string& to) {
@@ -193,6 +198,10 @@ WrittenFiles ProgramFiles::write(const ClientFiles& files) {
     }
   });
   files.include_folders.for_each([](const IncludeFolder& folder) { relative_path(folder.path); });
+  // What cleans up temporary files may have removed it since the daemon began.
+  if (!make_private(base_)) {
+    throw fs::filesystem_error("cannot use a folder", base_, std::error_code(errno, std::generic_category()));
+  }
   const std::uint64_t number = number_of(files);
   fs::path folder;
   int lock = -1;
@@ -233,6 +242,10 @@ WrittenFiles ProgramFiles::write(const ClientFiles& files) {
   });
   written.options_ = std::move(options);
   return written;
+}
+
+FileLock ProgramFiles::lock_links(const std::function<void()>& while_waiting) const {
+  return make_private(base_) ? FileLock(base_ / "link.lock", while_waiting) : FileLock();
 }
 
 }  // namespace remotecl::server

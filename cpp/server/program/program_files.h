@@ -67,9 +67,7 @@ class ProgramFiles {
   // for example, the disk is full.
   WrittenFiles write(const ClientFiles& files);
   // Held while a program is linked by a driver whose processes disturb each other.
-  FileLock lock_links(const std::function<void()>& while_waiting) const {
-    return FileLock(base_ / "link.lock", while_waiting);
-  }
+  FileLock lock_links(const std::function<void()>& while_waiting) const;
 
  private:
   const std::filesystem::path base_;

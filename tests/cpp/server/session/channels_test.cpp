@@ -2,22 +2,12 @@
 #include "runtime/handshake/channels.h"
 
 #include "server/fixture.h"
+#include "server/session/setting.h"
 
 namespace remotecl::testing {
 namespace {
 
 using namespace std::chrono_literals;
-
-class Setting {
- public:
-  Setting(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
-  ~Setting() { ::unsetenv(name_); }
-  Setting(const Setting&) = delete;
-  Setting& operator=(const Setting&) = delete;
-
- private:
-  const char* const name_;
-};
 
 class ChannelsTest : public ServerTest {
  protected:

@@ -5,6 +5,7 @@
 
 #include "runtime/transport/stream/striped_connection.h"
 #include "server/fixture.h"
+#include "server/session/setting.h"
 
 namespace remotecl::testing {
 namespace {
@@ -19,17 +20,6 @@ std::vector<std::byte> random_bytes(std::size_t size) {
   for (auto& byte : bytes) byte = static_cast<std::byte>(random());
   return bytes;
 }
-
-class Setting {
- public:
-  Setting(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
-  ~Setting() { ::unsetenv(name_); }
-  Setting(const Setting&) = delete;
-  Setting& operator=(const Setting&) = delete;
-
- private:
-  const char* const name_;
-};
 
 class StripesTest : public CommandTest {
  protected:
