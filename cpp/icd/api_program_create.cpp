@@ -28,6 +28,8 @@ std::vector<Device*> devices_of(Context& context, cl_uint count, const cl_device
 
 Ref<Program> make_program(Context& context, std::vector<Device*> devices, ProgramCode code,
                           const std::vector<Device*>& named) {
+  const auto fits = [](const auto& part) { return part.size() <= kProgramSizeMax; };
+  require(fits(code.text) && std::ranges::all_of(code.parts, fits), CL_OUT_OF_RESOURCES);
   return make_ref<Program>(Ref<Context>(&context), std::move(devices), std::move(code), named);
 }
 

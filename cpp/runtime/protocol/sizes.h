@@ -11,6 +11,8 @@ namespace remotecl {
 // Bounds on the memory that a peer can make us hold.
 // One control message. Recorded command buffers and program sources are the largest.
 inline constexpr std::uint32_t kMessageSizeMax = 64u << 20;
+// A program's source, IL or binary, or the headers and options of a build: one message beside its other values.
+inline constexpr std::uint32_t kProgramSizeMax = kMessageSizeMax - (64u << 10);
 // Data inside a control message. More would delay the messages behind it, such as a 4-byte read.
 inline constexpr std::uint32_t kInlineDataMax = 64u << 10;
 // One chunk on a bulk connection. Chunks of several transfers alternate, so this is how long one waits for another.

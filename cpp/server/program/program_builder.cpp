@@ -72,7 +72,7 @@ cl_int read_binary(cl_program program, std::vector<std::byte>& binary) {
   std::size_t size = 0;
   cl_int error = clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr);
   if (error != CL_SUCCESS) return error;
-  if (size > kMessageSizeMax - 64) return CL_OUT_OF_RESOURCES;
+  if (size > kProgramSizeMax) return CL_OUT_OF_RESOURCES;
   binary.resize(size);
   std::byte* to = binary.data();
   return size == 0 ? CL_SUCCESS : clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof to, &to, nullptr);

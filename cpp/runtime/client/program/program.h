@@ -147,6 +147,7 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
     cl_int failure;                  // used for a device that failed without an error of its own
     std::vector<Ref<Program>> uses;  // other programs, kept until the servers have answered
     bool is_late = false;            // it was deferred, so kernels may exist already
+    std::string objection{};         // why it cannot be sent, for the log
   };
   // A binary that the server gets only when it needs it. This is done for binaries that we packed ourselves,
   // which are very likely valid.

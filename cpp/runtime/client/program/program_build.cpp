@@ -56,6 +56,16 @@ bool are_alike(const Device& one, const Device& other) {
   return says_the_same(CL_DEVICE_NAME) && says_the_same(CL_DRIVER_VERSION) && says_the_same(CL_DEVICE_VERSION);
 }
 
+// Why the message of a build cannot be sent: the server would end the session.
+template <class Message>
+std::string objection_to(const Message& message) {
+  const std::size_t size = wire::encoded_size(message);
+  if (size <= kProgramSizeMax) return {};
+  return "remotecl: the headers and options of this build are " + std::to_string(size) + " bytes, more than the " +
+         std::to_string(kProgramSizeMax) +
+         " that can be sent to a server; include fewer files, and give large tables to kernels in buffers";
+}
+
 bool has_option(const std::string& options, const char* option) { return options.find(option) != std::string::npos; }
 
 }  // namespace
@@ -76,13 +86,15 @@ cl_int Program::run(Build build, Send&& send) {
     // "CL_INVALID_OPERATION if the build of a program executable for any of the devices listed in device_list by a
     // previous call ... has not completed", "if there are kernel objects attached to program."
     if (!build.is_late && (building_ != 0 || attached_kernels() != 0)) return CL_INVALID_OPERATION;
-    ++building_;
     for (Device* device : build.devices) {
-      builds_[device] = {};
-      builds_[device].status = CL_BUILD_IN_PROGRESS;
-      builds_[device].options = build.options;
-      builds_[device].allows_remainder = build.allows_remainder;
+      DeviceBuildInfo& info = builds_[device] = {};
+      info.status = build.objection.empty() ? CL_BUILD_IN_PROGRESS : CL_BUILD_ERROR;
+      info.options = build.options;
+      info.log = build.objection;
+      info.allows_remainder = build.allows_remainder;
     }
+    if (!build.objection.empty()) return CL_OUT_OF_RESOURCES;
+    ++building_;
   }
   const bool calls_back = build.notify.callback != nullptr;
   std::string where;
@@ -196,6 +208,8 @@ cl_int Program::build_now(Build build) {
     return CL_INVALID_BUILD_OPTIONS;
   }
   const EncodedFiles encoded(files);
+  BuildProgram message{id_, 0, {}, files.options, std::span(encoded.folders), std::span(encoded.headers)};
+  build.objection = objection_to(message);
   const std::map<Session*, Session*> builders = builders_of(build.devices);
   const BuildId shared = builders.empty() ? 0 : next_id();
   return run(std::move(build), [&](Session& session, Token token, Array<std::uint32_t> indices) {
@@ -205,8 +219,9 @@ cl_int Program::build_now(Build build) {
       const PeerId builder = at->second == &session ? 0 : at->second->peer_id();
       session.send(ShareBuild{id_, shared, builder, is_near ? 1u : 0u});
     }
-    session.send(BuildProgram{id_, token, indices, files.options, std::span<const IncludeFolder>(encoded.folders),
-                              std::span<const HeaderFile>(encoded.headers)});
+    message.token = token;
+    message.devices = indices;
+    session.send(message);
   });
 }
 
@@ -228,14 +243,21 @@ cl_int Program::compile(const std::vector<Device*>& devices, const std::string& 
     return CL_INVALID_COMPILER_OPTIONS;
   }
   const EncodedFiles encoded(files);
+  CompileProgram message{id_,
+                         0,
+                         {},
+                         files.options,
+                         std::span(encoded.folders),
+                         std::span(encoded.headers),
+                         std::span(std::as_const(named))};
   return run({in_place_of(devices), options, notify, allows_remainder_by(options), CL_COMPILE_PROGRAM_FAILURE,
-              std::move(uses)},
+              std::move(uses), false, objection_to(message)},
              [&](Session& session, Token token, Array<std::uint32_t> indices) {
                create_on(session);
                for (const Included& other : included) other.program->create_on(session);
-               session.send(CompileProgram{
-                   id_, token, indices, files.options, std::span<const IncludeFolder>(encoded.folders),
-                   std::span<const HeaderFile>(encoded.headers), std::span<const IncludedProgram>(named)});
+               message.token = token;
+               message.devices = indices;
+               session.send(message);
              });
 }
 
