@@ -230,6 +230,27 @@ def test_a_stream_over_a_connection(video, clip):
     assert video.read_frame(name, room=SIZE)[1][7] == END
 
 
+def test_a_live_stream_goes_on_after_a_damaged_picture(video, clip):
+    """The pictures up to the next key frame may be lost, but not the connection."""
+    damage = np.random.default_rng(1)
+    packets = [one[:8] + damage.bytes(len(one) - 8) if 2 <= i < 8 else one for i, one in enumerate(clip)]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve():
+            peer, _ = listener.accept()
+            with peer:
+                peer.sendall(b"".join(packets))
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        name, found = f"tcp:127.0.0.1:{listener.getsockname()[1]}", []
+        while (read := video.read_frame(name, room=SIZE))[1][7] != END:
+            found.append(read[0])
+        thread.join()
+    assert 12 <= len(found) < COUNT
+    assert all(is_like(frame, number) for frame, number in zip(found[-10:], range(10, COUNT), strict=True))
+
+
 @pytest.mark.parametrize(
     ("name", "code", "why"),
     [

@@ -77,8 +77,9 @@ struct SwsContext;
 
 constexpr int kVideo = 0;  // AVMEDIA_TYPE_VIDEO
 constexpr std::int64_t kNoTime = INT64_MIN;
-constexpr int kAgain = -11;        // AVERROR(EAGAIN)
-constexpr int kEnd = -0x20464f45;  // AVERROR_EOF
+constexpr int kAgain = -11;            // AVERROR(EAGAIN)
+constexpr int kEnd = -0x20464f45;      // AVERROR_EOF
+constexpr int kDamaged = -0x41444e49;  // AVERROR_INVALIDDATA
 constexpr int kKeyPacket = 1;
 constexpr int kInChildren = 1;  // AV_OPT_SEARCH_CHILDREN
 constexpr int kSeekSize = 0x10000;

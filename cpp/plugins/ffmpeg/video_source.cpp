@@ -40,20 +40,19 @@ class VideoDecoder {
 
   bool is_live() const { return input_->is_live(); }
 
-  // Returns false at the end. After an error the next call goes on after the defect. The picture's time is in ns since
-  // the first one.
-  bool decode(libav::AVFrame& picture) {
+  // Returns 0, or kEnd, or what the decoder says of a defect, after which the next call goes on. The picture's time is
+  // in ns since the first one.
+  int decode(libav::AVFrame& picture) {
     for (;;) {
       const int got = functions().avcodec_receive_frame(context_.get(), &picture);
-      if (got == libav::kEnd) return false;
-      if (got != libav::kAgain) {
-        check(got, "decoding", kBroken);
+      if (got >= 0) {
         picture.pts = time_ns(picture);
         ++count_;
-        return true;
+        return 0;
       }
-      if (is_draining_) return false;
-      send_packet();
+      if (got != libav::kAgain) return got;
+      if (is_draining_) return libav::kEnd;
+      if (const int sent = send_packet(); sent < 0) return sent;
     }
   }
 
@@ -82,19 +81,20 @@ class VideoDecoder {
     return static_cast<std::int64_t>(std::clamp(ns - *first_ns_, 0.0, 1e18));
   }
 
-  void send_packet() {
+  // Returns what the decoder says. Throws if there is no packet.
+  int send_packet() {
     const int got = functions().av_read_frame(input_->context(), packet_.get());
     if (got == libav::kEnd) {
       is_draining_ = true;
       functions().avcodec_send_packet(context_.get(), nullptr);
-      return;
+      return 0;
     }
     if (input_->is_live() && got < 0 && got >= kLastSystemError) check(got, place_ + " is lost", kGone);
     check(got, "reading the video", kBroken);
     int sent = 0;
     if (packet_->stream == stream_) sent = functions().avcodec_send_packet(context_.get(), packet_.get());
     functions().av_packet_unref(packet_.get());
-    check(sent, "decoding", kBroken);
+    return sent;
   }
 
   const std::string place_;
@@ -142,11 +142,15 @@ class FileVideo final : public Source {
  private:
   libav::FramePointer decode() {
     libav::FramePointer picture(functions().av_frame_alloc());
-    if (decoder_->decode(*picture)) return picture;
-    if (!loops_) return nullptr;
-    decoder_->rewind();
-    start_.reset();
-    return decoder_->decode(*picture) ? std::move(picture) : nullptr;
+    int got = decoder_->decode(*picture);
+    if (got == libav::kEnd && loops_) {
+      decoder_->rewind();
+      start_.reset();
+      got = decoder_->decode(*picture);
+    }
+    if (got == libav::kEnd) return nullptr;
+    check(got, "decoding", kBroken);
+    return picture;
   }
 
   Clock::time_point due(const libav::AVFrame& picture) {
@@ -179,8 +183,11 @@ std::unique_ptr<Source> open_video(const StreamName& name, const Rules& rules) {
   const auto live = std::make_shared<Live>(std::move(decoder), pixel_format_of(name));
   return std::make_unique<LiveSource>(
       [live](bool& is_over) -> std::optional<Frame> {
-        is_over = !live->decoder->decode(*live->picture);
-        if (is_over) return std::nullopt;
+        const int got = live->decoder->decode(*live->picture);
+        is_over = got == libav::kEnd;
+        // The network may have lost a part of this picture; the next one may be whole.
+        if (is_over || got == libav::kDamaged) return std::nullopt;
+        check(got, "decoding", kBroken);
         Frame frame = live->converter.frame_of(*live->picture);
         frame.info.timestamp_ns = static_cast<std::uint64_t>(live->picture->pts);
         functions().av_frame_unref(live->picture.get());
