@@ -137,6 +137,19 @@ TEST_F(AutomaticSplitTest, ServersAreToldOfEachKernelThatIsPlacedAndOfNothingEls
   EXPECT_EQ(told(), counts);
 }
 
+TEST_F(AutomaticSplitTest, FinishCoversTheEventOfADividedKernel) {
+  const Owned<cl_kernel> kernel = add(kProvable, 1);
+  ASSERT_NE(runs_until_divided(kernel, 20), 0);
+  for (int i = 0; i < 20; ++i) {
+    Owned<cl_event> event;
+    check(run(queue_, kernel, kItems, {}, event.out()));
+    check(clFinish(queue_));
+    EXPECT_EQ(status(event), CL_COMPLETE);
+    cl_ulong end = 0;
+    EXPECT_EQ(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, nullptr), CL_SUCCESS);
+  }
+}
+
 TEST_F(AutomaticSplitTest, WhatTheSourceDoesNotProveRunsWhole) {
   EXPECT_EQ(runs_until_divided(add(kUnprovable, 1), 12), 0);
   EXPECT_EQ(data(), all(12));

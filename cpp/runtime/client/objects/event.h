@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <utility>
 
 #include "runtime/client/objects/command_queue.h"
@@ -33,6 +34,10 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   Session* session() const { return queue_ && on_server_ ? &queue_->session() : nullptr; }
 
   EventDescription& description() { return description_; }  // change it before the event is shared
+  // Returns the four times, in ns of the host's clock, of a command that has ended. False: there are none.
+  using Times = std::function<bool(EventEnd::Profile&)>;
+  // profile() asks this, because the server's report says nothing of the command's times. Before the event is shared.
+  void set_times(Times times) { times_ = std::make_unique<const Times>(std::move(times)); }
 
   // CL_QUEUED to CL_COMPLETE or negative, as far as this process knows.
   cl_int status() const;
@@ -99,6 +104,7 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   const bool on_server_;
   const std::uint64_t sequence_;  // position in its queue; 0: none that implies anything
   EventDescription description_;
+  std::unique_ptr<const Times> times_;
   std::atomic<bool> observed_{false};
   EventEnd end_;
   EventListeners listeners_{*this};

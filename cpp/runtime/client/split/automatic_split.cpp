@@ -110,7 +110,7 @@ std::optional<cl_int> divide(AutomaticQueue& members, CommandQueue& queue, Kerne
   Ref<Event> end = turn.join();
   turn.end();
   if (!end) return CL_DEVICE_NOT_AVAILABLE;
-  if (queue.profiling()) end = division_event(end, {}, turn.events(), kernel.info().name, begin_ns);
+  if (queue.profiling()) make_division_event(*end, {}, turn.events(), kernel.info().name, begin_ns);
   turn.returns(*end);
   *event = end.detach();
   return CL_SUCCESS;

@@ -7,9 +7,10 @@
 
 namespace remotecl {
 
-// An event that ends with the marker behind the pieces but has the times of the pieces, because the marker's own say
-// nothing of them. `ended`: the times of pieces that have ended; `pieces`: the others. Any thread.
-Ref<Event> division_event(const Ref<Event>& marker, const DivisionTimes& ended, std::vector<Ref<Event>> pieces,
-                          const std::string& kernel, std::uint64_t begin_ns);
+// Makes the marker behind the pieces the event of the kernel: with its name, and with the times of the pieces, because
+// the marker's own say nothing of them. `ended`: the times of pieces that have ended; `pieces`: the others, which live
+// as long as the marker. Before the marker is shared.
+void make_division_event(Event& marker, const DivisionTimes& ended, std::vector<Ref<Event>> pieces,
+                         const std::string& kernel, std::uint64_t begin_ns);
 
 }  // namespace remotecl

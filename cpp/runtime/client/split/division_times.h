@@ -19,13 +19,8 @@ class DivisionTimes {
     for (std::size_t i = 0; i + 1 < of.size(); ++i) (*times_)[i] = std::min((*times_)[i], of[i]);
     times_->back() = std::max(times_->back(), of.back());
   }
-  // By the device's clock; nullopt: there was no piece that is profiled.
-  std::optional<EventEnd::Profile> by_clock_of(Device& device) const {
-    if (!times_) return std::nullopt;
-    EventEnd::Profile times = *times_;
-    for (std::uint64_t& time : times) time -= device.clock_offset_ns();
-    return times;
-  }
+  // Nullopt: there was no piece that is profiled.
+  const std::optional<EventEnd::Profile>& times() const { return times_; }
 
  private:
   std::optional<EventEnd::Profile> times_;

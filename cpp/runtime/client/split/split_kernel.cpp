@@ -155,8 +155,7 @@ cl_int SplitKernel::join(Event** event) {
   if (error != CL_SUCCESS || !is_profiled) return error;
   std::vector<Ref<Event>> pieces;
   for (InFlight& piece : pieces_) pieces.push_back(std::move(piece.event));
-  *event =
-      division_event(Ref<Event>::adopt(*event), times_, std::move(pieces), kernel_.info().name, begin_ns_).detach();
+  make_division_event(**event, times_, std::move(pieces), kernel_.info().name, begin_ns_);
   return CL_SUCCESS;
 }
 
