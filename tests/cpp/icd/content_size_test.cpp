@@ -1,8 +1,12 @@
 // cl_pocl_content_size: what a buffer's content-size buffer says limits every transfer of it. What lies behind the
 // content is undefined for a program; here it shows what has moved.
 #include <algorithm>
+#include <atomic>
+#include <thread>
 
 #include "icd/fixture.h"
+#include "icd/library.h"
+#include "remotecl/remotecl.h"
 
 namespace remotecl::testing {
 namespace {
@@ -137,6 +141,24 @@ TEST_F(ContentSizeTest, Grows) {
   write_size(queue_, 4000);
   migrate(other_);
   EXPECT_EQ(new_ones(), 1000u);
+}
+
+TEST_F(ContentSizeTest, AttachedAndDetachedByAnotherThread) {
+  const auto set = library_function<decltype(remotecl_set_content_size)>("remotecl_set_content_size");
+  write_size(queue_, 4000);
+  std::atomic<bool> is_over{false};
+  std::thread other([&] {
+    while (!is_over) {
+      EXPECT_EQ(set(buffer_, size_), CL_SUCCESS);
+      EXPECT_EQ(set(buffer_, nullptr), CL_SUCCESS);
+    }
+  });
+  for (int i = 0; i < 1000; ++i) {
+    fill(queue_, i);
+    migrate(other_);
+  }
+  is_over = true;
+  other.join();
 }
 
 TEST_F(ContentSizeTest, KnownToThisProcess) {

@@ -266,9 +266,10 @@ void CoherentHostMemory::fetch(const std::vector<Part>& parts) {
 // Returns false if the server is lost, and the bytes with it.
 bool CoherentHostMemory::send(Fetch& fetch) {
   const Part& part = fetch.part;
-  if (part.buffer->content_size_buffer()) {  // some of the bytes may not be sent
+  {
     const MutexLock lock(part.buffer->context().memory_mutex());
-    part.buffer->storage().coherent->shadow_.copy(part.range, fetch.bytes.get());
+    const bool is_limited = part.buffer->content_size_buffer() != nullptr;  // some of the bytes may not be sent
+    if (is_limited) part.buffer->storage().coherent->shadow_.copy(part.range, fetch.bytes.get());
   }
   struct IsFetching {
     IsFetching() { t_is_fetching = true; }

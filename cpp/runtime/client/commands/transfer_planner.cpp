@@ -279,8 +279,8 @@ std::vector<EventId> TransferPlanner::after_writers(MemoryObject& root, ByteRang
 }
 
 ObjectId TransferPlanner::limit_to_content(MemoryObject& buffer, ByteRange& range) {
-  const Ref<MemoryObject> size = buffer.root().content_size_buffer();
-  if (!size || error_ != CL_SUCCESS) return 0;
+  MemoryObject* const size = buffer.root().content_size_buffer();
+  if (size == nullptr || error_ != CL_SUCCESS) return 0;
   BufferStorage& storage = size->storage();
   storage.settle_arrivals();
   if (!storage.residency.defined(kContentSize)) return 0;
@@ -293,8 +293,8 @@ ObjectId TransferPlanner::limit_to_content(MemoryObject& buffer, ByteRange& rang
 }
 
 void TransferPlanner::limit_to_known_content(MemoryObject& buffer, ByteRange& range) {
-  const Ref<MemoryObject> size = buffer.root().content_size_buffer();
-  if (!size) return;
+  const MemoryObject* const size = buffer.root().content_size_buffer();
+  if (size == nullptr) return;
   BufferStorage& storage = size->storage();
   if (!storage.residency.defined(kContentSize) || !storage.residency.valid(kContentSize, kHost)) return;
   std::uint64_t content = 0;
@@ -303,10 +303,10 @@ void TransferPlanner::limit_to_known_content(MemoryObject& buffer, ByteRange& ra
 }
 
 void TransferPlanner::settle_limited_copies(MemoryObject& buffer) {
-  const Ref<MemoryObject> size = buffer.root().content_size_buffer();
+  const MemoryObject* const size = buffer.root().content_size_buffer();
   BufferStorage& storage = buffer.storage();
   std::erase_if(storage.limited_copies, [&](const LimitedCopy& copy) REQUIRES(kMemoryMutex) {
-    if (size && size->storage().writes == copy.size_writes) return false;
+    if (size != nullptr && size->storage().writes == copy.size_writes) return false;
     storage.residency.drop_copy(copy.range, copy.location);
     return true;
   });

@@ -36,8 +36,6 @@ void call(const std::vector<std::pair<MemoryObject::Destructor, void*>>& destruc
 
 }  // namespace
 
-Mutex MemoryObject::content_size_mutex_;
-
 MemoryObject::MemoryObject(Ref<Context> context, cl_mem_flags flags, std::size_t size, void* host_ptr,
                            std::vector<cl_mem_properties> properties)
     : context_(std::move(context)),
@@ -215,14 +213,9 @@ void MemoryObject::add_destructor(Destructor function, void* user_data) {
 void MemoryObject::set_content_size_buffer(MemoryObject* size) {
   Ref<MemoryObject> next(size);
   Ref<MemoryObject> its_own;  // no chains, so no cycles
-  const MutexLock lock(content_size_mutex_);
+  const MutexLock lock(context_->memory_mutex());
   std::swap(content_size_buffer_, next);
   if (size != nullptr) std::swap(size->content_size_buffer_, its_own);
-}
-
-Ref<MemoryObject> MemoryObject::content_size_buffer() const {
-  const MutexLock lock(content_size_mutex_);
-  return content_size_buffer_;
 }
 
 void MemoryObject::add_mapping(Mapping mapping) {

@@ -74,7 +74,7 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
   // meaningful; null: all are. It is kept alive while it is attached, and anything attached to it is
   // detached.
   void set_content_size_buffer(MemoryObject* size);
-  Ref<MemoryObject> content_size_buffer() const;
+  MemoryObject* content_size_buffer() const REQUIRES(kMemoryMutex) { return content_size_buffer_.get(); }
 
   // An image's pixels as a mapping shows them: the application's memory, or the host's copy.
   std::byte* image_memory() REQUIRES(kMemoryMutex);
@@ -111,8 +111,7 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
   const std::uint64_t storage_offset_ = 0;        // in the root
   IndexSet created_on_ GUARDED_BY(kMemoryMutex);  // the indices of sessions
   std::atomic<cl_uint> map_count_{0};
-  static Mutex content_size_mutex_;  // one for all buffers, because two change together
-  Ref<MemoryObject> content_size_buffer_ GUARDED_BY(content_size_mutex_);
+  Ref<MemoryObject> content_size_buffer_ GUARDED_BY(kMemoryMutex);
   Mutex destructors_mutex_;
   std::vector<std::pair<Destructor, void*>> destructors_ GUARDED_BY(destructors_mutex_);
 };
