@@ -1,4 +1,4 @@
-// Servers that are killed while a context uses them. Each test takes a server of its own; the last one is
+// Servers that are killed while a context uses them. Each test takes a server of its own; the last two are
 // never killed.
 #include <sys/resource.h>
 
@@ -19,14 +19,14 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kServers = 13;
+constexpr int kServers = 15;
 
 class LostServerTest : public ::testing::Test {
  protected:
   LostServerTest() {
     static std::size_t next = 0;
     index_ = next++;
-    if (index_ >= kServers - 1) throw std::runtime_error("kServers is too small");
+    if (index_ >= kServers - 2) throw std::runtime_error("kServers is too small");
     context_ = make_context({device(), survivor()});
     queue_ = make_queue(context_, device());
     other_ = make_queue(context_, survivor());
@@ -277,6 +277,26 @@ TEST_F(LostServerTest, ObjectsCanBeReleasedAndMadeAfterwards) {
   EXPECT_EQ(run(queue_, add, 1024), CL_DEVICE_NOT_AVAILABLE);
   EXPECT_EQ(run(other_, add, 1024), CL_SUCCESS);
   EXPECT_EQ(read<int>(other_, after, 1024), std::vector<int>(1024, 10));
+}
+
+// The bytes are on a server that is left, but nobody knows how many of them are meant.
+TEST_F(LostServerTest, ATransferWhoseContentSizeIsLostIsRefused) {
+  const Owned<cl_context> context = make_context({device(), Environment::get().devices()[kServers - 2], survivor()});
+  const Owned<cl_command_queue> lost = make_queue(context, device()), to = make_queue(context, survivor());
+  const Owned<cl_command_queue> from = make_queue(context, Environment::get().devices()[kServers - 2]);
+  constexpr std::size_t kSize = 1 << 20;
+  const Owned<cl_mem> buffer = make_buffer(context, kSize), size = make_buffer(context, sizeof(cl_ulong));
+  for (const cl_command_queue queue : {to.get(), from.get()}) {
+    const int value = queue == from ? 9 : 7;
+    check(clEnqueueFillBuffer(queue, buffer, &value, sizeof value, 0, kSize, 0, nullptr, nullptr));
+    check(clFinish(queue));
+  }
+  check(clEnqueueFillBuffer(lost, size, &kSize, sizeof kSize, 0, sizeof kSize, 0, nullptr, nullptr));
+  check(clFinish(lost));
+  check(library_function<decltype(remotecl_set_content_size)>("remotecl_set_content_size")(buffer, size));
+  kill_server();
+  EXPECT_EQ(clFinish(lost), CL_DEVICE_NOT_AVAILABLE);
+  EXPECT_EQ(clEnqueueMigrateMemObjects(to, 1, buffer.pointer(), 0, 0, nullptr, nullptr), CL_DEVICE_NOT_AVAILABLE);
 }
 
 TEST_F(LostServerTest, ImageFormatsAreThoseOfTheOtherServer) {

@@ -64,6 +64,7 @@ void TransferPlanner::push(MemoryObject& root, const Missing& missing, const Tra
   const bool may_be_limited = range.size > kInlineDataMax;
   const ObjectId content_size = may_be_limited ? at_source.limit_to_content(root, range) : 0;
   if (at_source.missing_link_) return needs_link(*at_source.missing_link_);
+  if (at_source.error_ != CL_SUCCESS) return refuse(at_source.error_);
   if (range.size == 0) return add_holder(root, missing.range, true);
   session().group().fetched.between_servers.add(range.size);
   BufferStorage& storage = root.storage();
