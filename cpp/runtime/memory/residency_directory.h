@@ -30,6 +30,15 @@ inline ByteRange joined(const ByteRange& one, const ByteRange& other) {
 
 inline bool contains(const ByteRange& whole, const ByteRange& part) { return joined(whole, part) == whole; }
 
+// What `whole` has before and after `part`, which intersects it; {0, 0} for nothing.
+inline std::pair<ByteRange, ByteRange> around(const ByteRange& whole, const ByteRange& part) {
+  const std::uint64_t end = whole.offset + whole.size, part_end = part.offset + part.size;
+  ByteRange before{}, after{};
+  if (whole.offset < part.offset) before = {whole.offset, part.offset - whole.offset};
+  if (part_end < end) after = {part_end, end - part_end};
+  return {before, after};
+}
+
 // 0 is the host; the devices of a context are 1 to kLocationMax, which bounds what a buffer keeps for each.
 using Location = std::uint32_t;
 using LocationSet = IndexSet;

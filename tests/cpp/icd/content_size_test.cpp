@@ -12,6 +12,7 @@ namespace remotecl::testing {
 namespace {
 
 constexpr std::size_t kInts = 1 << 18;  // 1 MiB
+constexpr cl_ulong kWhole = kInts * sizeof(int);
 constexpr int kOld = 7, kNew = 9;
 
 class ContentSizeTest : public RemoteTest {
@@ -38,12 +39,25 @@ class ContentSizeTest : public RemoteTest {
     check(clEnqueueMigrateMemObjects(queue, 1, buffer_.pointer(), 0, 0, nullptr, nullptr));
     check(clFinish(queue));
   }
-  // How many ints of the second server's memory are new, of a buffer that was old there; and that they are the first.
-  std::size_t new_ones() {
-    check(clEnqueueCopyBuffer(other_, buffer_, raw_, 0, 0, kInts * sizeof(int), 0, nullptr, nullptr));
-    const std::vector<int> all = read<int>(other_, raw_, kInts);
+  std::size_t new_ones() { return new_ones(other_); }
+  // How many ints of that server's memory are new, of a buffer that was old there; and that they are the first.
+  std::size_t new_ones(cl_command_queue queue) {
+    check(clEnqueueCopyBuffer(queue, buffer_, raw_, 0, 0, kInts * sizeof(int), 0, nullptr, nullptr));
+    const std::vector<int> all = read<int>(queue, raw_, kInts);
     const std::size_t count = static_cast<std::size_t>(std::count(all.begin(), all.end(), kNew));
     for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(all[i], kNew) << i;
+    return count;
+  }
+  // Maps the buffer, and returns how many of its ints are new.
+  std::size_t new_ones_in_map(cl_command_queue queue) {
+    cl_int error = CL_SUCCESS;
+    void* const mapped =
+        clEnqueueMapBuffer(queue, buffer_, CL_TRUE, CL_MAP_READ, 0, kWhole, 0, nullptr, nullptr, &error);
+    check(error);
+    const int* const ints = static_cast<int*>(mapped);
+    const auto count = static_cast<std::size_t>(std::count(ints, ints + kInts, kNew));
+    check(clEnqueueUnmapMemObject(queue, buffer_, mapped, 0, nullptr, nullptr));
+    check(clFinish(queue));
     return count;
   }
   // The second server has old bytes, the first one new ones.
@@ -141,6 +155,68 @@ TEST_F(ContentSizeTest, Grows) {
   write_size(queue_, 4000);
   migrate(other_);
   EXPECT_EQ(new_ones(), 1000u);
+}
+
+TEST_F(ContentSizeTest, GrowsAfterALimitedCopyWasOverwritten) {
+  attach(buffer_, size_);
+  fill(queue_, kOld);
+  write_size(queue_, 1000);
+  migrate(other_);
+  fill(other_, kNew);
+  migrate(queue_);
+  write_size(queue_, kWhole);
+  EXPECT_EQ(new_ones(queue_), kInts);
+}
+
+// The rest of the copy is as limited as before.
+TEST_F(ContentSizeTest, GrowsAfterPartsOfALimitedCopyWereOverwritten) {
+  attach(buffer_, size_);
+  make_new();
+  write_size(queue_, 1000);
+  migrate(other_);
+  for (const std::size_t at : {std::size_t{0}, kInts / 2, kInts - 1}) {
+    check(clEnqueueFillBuffer(other_, buffer_, &kNew, sizeof kNew, at * sizeof(int), sizeof(int), 0, nullptr, nullptr));
+  }
+  check(clFinish(other_));
+  migrate(queue_);
+  write_size(queue_, kWhole);
+  EXPECT_EQ(new_ones(queue_), kInts);
+  EXPECT_EQ(new_ones(), kInts);
+}
+
+TEST_F(ContentSizeTest, GrowsAfterALimitedCopyWasMapped) {
+  attach(buffer_, size_);
+  make_new();
+  write_size(queue_, 1000);
+  migrate(other_);
+  EXPECT_EQ(new_ones_in_map(other_), 250u);
+  write_size(queue_, kWhole);
+  EXPECT_EQ(new_ones_in_map(queue_), kInts);
+  EXPECT_EQ(new_ones(), kInts);
+}
+
+TEST_F(ContentSizeTest, GrowsAfterALimitedCopyWasMigratedToTheHost) {
+  attach(buffer_, size_);
+  make_new();
+  write_size(queue_, 1000);
+  migrate(other_);
+  check(clEnqueueMigrateMemObjects(other_, 1, buffer_.pointer(), CL_MIGRATE_MEM_OBJECT_HOST, 0, nullptr, nullptr));
+  check(clFinish(other_));
+  write_size(queue_, kWhole);
+  EXPECT_EQ(new_ones(), kInts);
+  EXPECT_EQ(new_ones_in_map(queue_), kInts);
+}
+
+TEST_F(ContentSizeTest, AnotherBufferSaysThatThereIsMore) {
+  attach(buffer_, size_);
+  make_new();
+  write_size(queue_, 1000);
+  migrate(other_);
+  EXPECT_EQ(new_ones(), 250u);
+  size_ = make_buffer(context_, 4096);
+  write_size(queue_, kWhole);  // as often as the former one
+  attach(buffer_, size_);
+  EXPECT_EQ(new_ones(), kInts);
 }
 
 TEST_F(ContentSizeTest, AttachedAndDetachedByAnotherThread) {

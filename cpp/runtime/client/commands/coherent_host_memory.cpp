@@ -58,6 +58,7 @@ struct CoherentHostMemory::Fetch {
 
   const Part part;
   const std::shared_ptr<std::byte[]> bytes;
+  bool is_limited = false;  // some of the bytes may not be sent
   Ref<Event> event{};
   RangeSet left_out GUARDED_BY(kMemoryMutex) = {};
 };
@@ -108,8 +109,7 @@ void CoherentHostMemory::take_changes(MemoryObject& buffer, ByteRange range) {
     kMemoryMutex.assume_held();  // by this function
     for (const ByteRange& change : shadow_.take_changes(part, is_here)) {
       leave_out(change);
-      storage.residency.write(change, kHost);
-      ++storage.writes;
+      storage.written(change, kHost);
     }
   });
 }
@@ -268,8 +268,8 @@ bool CoherentHostMemory::send(Fetch& fetch) {
   const Part& part = fetch.part;
   {
     const MutexLock lock(part.buffer->context().memory_mutex());
-    const bool is_limited = part.buffer->content_size_buffer() != nullptr;  // some of the bytes may not be sent
-    if (is_limited) part.buffer->storage().coherent->shadow_.copy(part.range, fetch.bytes.get());
+    fetch.is_limited = part.buffer->content_size_buffer() != nullptr;
+    if (fetch.is_limited) part.buffer->storage().coherent->shadow_.copy(part.range, fetch.bytes.get());
   }
   struct IsFetching {
     IsFetching() { t_is_fetching = true; }
@@ -301,7 +301,7 @@ void CoherentHostMemory::arrived(const Fetch& fetch) {
     kMemoryMutex.assume_held();  // by this function
     self.leave_out(range, &fetch);
     self.shadow_.merge(range, fetch.bytes.get() + (range.offset - part.range.offset));
-    if (storage.writes == part.writes) storage.residency.add_holder(range, kHost);
+    if (!fetch.is_limited && storage.writes == part.writes) storage.residency.add_holder(range, kHost);
   });
 }
 

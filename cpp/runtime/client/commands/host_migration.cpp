@@ -7,9 +7,9 @@
 namespace remotecl {
 namespace {
 
-// The host's copy is the newest if nothing has written since. This is only a hint, so it is skipped if the
-// lock is busy.
-void note_host_copy(MemoryObject& memory, ByteRange range, std::uint64_t writes) {
+// The host's copy is the newest if nothing has written since; `writes` is empty for a limited copy. This is only a
+// hint, so it is skipped if the lock is busy.
+void note_host_copy(MemoryObject& memory, ByteRange range, std::optional<std::uint64_t> writes) {
   if (!memory.context().memory_mutex().try_lock()) return;
   const MutexLock lock(memory.context().memory_mutex(), AdoptLock());
   BufferStorage& storage = memory.storage();
@@ -66,8 +66,8 @@ Ref<Event> MigrateToHostPlan::read(PendingCommand& command, MemoryObject& memory
   const TransferRef transfer = session.begin_receive(
       queue->device().index(), host, range.size,
       // `read` is kept: the failure of an event without references would become the queue's failure.
-      [whole, read, kept = Ref<MemoryObject>(&memory), queue, ticket, arrival, range, writes = storage.writes,
-       &session](cl_int status) {
+      [whole, read, kept = Ref<MemoryObject>(&memory), queue, ticket, arrival, range,
+       writes = storage.writes_if_whole(range, queue->location()), &session](cl_int status) {
         InboundHostRanges::instance().end(arrival);
         if (status == CL_COMPLETE) note_host_copy(*kept, range, writes);
         queue->pending_reads().end(ticket);

@@ -69,10 +69,7 @@ struct UnmapPlan : Plan {
   }
   void sent(PendingCommand&) const REQUIRES(kMemoryMutex) {
     BufferStorage& storage = buffer.storage();
-    if (is_kept) {
-      storage.residency.write(mapping.range, kHost);
-      ++storage.writes;
-    }
+    if (is_kept) storage.written(mapping.range, kHost);
     // The device holds what the application wrote, and so does the host until the next write.
     if (is_written && !is_late) storage.residency.add_holder(mapping.range, kHost);
   }

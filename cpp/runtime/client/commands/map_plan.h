@@ -26,7 +26,7 @@ struct MapPlan : Plan {
   void** mapped;
   bool needs_fetch = false;
   std::byte* pointer = nullptr;
-  std::uint64_t writes = 0;  // number of writes to the storage before the fetch
+  std::optional<std::uint64_t> writes{};  // to the storage before the fetch; none: it brings a limited copy
 
   BufferStorage& storage() const { return area.memory.storage(); }
 
@@ -45,7 +45,7 @@ struct MapPlan : Plan {
   cl_int send(PendingCommand& command) REQUIRES(kMemoryMutex) {
     command.waits_for_host_readers(storage());
     pointer = area.add_mapping(flags);
-    writes = storage().writes;
+    writes = storage().writes_if_whole(area.range(), command.queue().location());
     if (needs_fetch) {
       area.fetch(command, pointer);
     } else {

@@ -122,9 +122,8 @@ void PendingCommand::record_writes() {
   const Location location = queue_.location();
   for (const Write& write : writes_) {
     BufferStorage& storage = write.buffer->storage();
-    storage.residency.write(write.range, location);
+    storage.written(write.range, location);
     planner_.overwritten(storage, write.range);
-    ++storage.writes;
     if (storage.coherent) [[unlikely]]
       storage.coherent->written(queue_, sequence_, event_.get(), write.range);
   }

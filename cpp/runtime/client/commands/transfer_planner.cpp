@@ -306,19 +306,18 @@ void TransferPlanner::settle_limited_copies(MemoryObject& buffer) {
   const MemoryObject* const size = buffer.root().content_size_buffer();
   BufferStorage& storage = buffer.storage();
   std::erase_if(storage.limited_copies, [&](const LimitedCopy& copy) REQUIRES(kMemoryMutex) {
-    if (size != nullptr && size->storage().writes == copy.size_writes) return false;
+    if (size != nullptr && size->id() == copy.size && size->storage().writes == copy.size_writes) return false;
     storage.residency.drop_copy(copy.range, copy.location);
     return true;
   });
 }
 
-void TransferPlanner::add_holder(MemoryObject& root, ByteRange range, bool is_limited) {
+void TransferPlanner::copied(MemoryObject& root, ByteRange range, Location from, bool is_limited) {
   BufferStorage& storage = root.storage();
-  storage.residency.add_holder(range, location_);
+  storage.copied(range, from, location_);
   if (!is_limited) return;
-  std::erase_if(storage.limited_copies,
-                [&](const LimitedCopy& copy) { return copy.location == location_ && copy.range == range; });
-  storage.limited_copies.push_back({location_, range, root.content_size_buffer()->storage().writes});
+  const MemoryObject& size = *root.content_size_buffer();
+  storage.limited_copies.push_back({location_, range, size.id(), size.storage().writes});
 }
 
 }  // namespace remotecl

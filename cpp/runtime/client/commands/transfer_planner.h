@@ -118,13 +118,13 @@ class TransferPlanner {
                         Event* slot_free) REQUIRES(kMemoryMutex);
   Ref<Event> relay_write(MemoryObject& root, ByteRange piece, const std::shared_ptr<std::byte[]>& slot, Event& fetched,
                          const Ref<Event>& sent) REQUIRES(kMemoryMutex);
-  void arriving(MemoryObject& root, const Missing& missing, InboundTransfer arrival, bool is_limited = false)
-      REQUIRES(kMemoryMutex);
+  void arriving(MemoryObject& root, const Missing& missing, Location from, InboundTransfer arrival,
+                bool is_limited = false) REQUIRES(kMemoryMutex);
   // Does what limit_to_content() can do without a message.
   static void limit_to_known_content(MemoryObject& buffer, ByteRange& range) REQUIRES(kMemoryMutex);
   // Drops limited copies whose content size has changed since.
   static void settle_limited_copies(MemoryObject& buffer) REQUIRES(kMemoryMutex);
-  void add_holder(MemoryObject& root, ByteRange range, bool is_limited) REQUIRES(kMemoryMutex);
+  void copied(MemoryObject& root, ByteRange range, Location from, bool is_limited) REQUIRES(kMemoryMutex);
   CommandQueue& receiver(std::uint64_t size) const REQUIRES(kMemoryMutex);
   EventId mark(CommandQueue& queue);
   // Returns an event that succeeds when `event` ends in any way; null if it has ended.

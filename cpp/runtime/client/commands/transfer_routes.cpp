@@ -24,7 +24,7 @@ void measure(Session& sending, Session& receiving, Event& arrival, std::uint64_t
 void TransferPlanner::upload(MemoryObject& root, const Missing& missing) {
   ByteRange range = missing.range;
   limit_to_known_content(root, range);
-  if (range.size == 0) return add_holder(root, missing.range, true);
+  if (range.size == 0) return copied(root, missing.range, kHost, true);
   session().group().fetched.from_host.add(range.size);
   CommandQueue& to = receiver(range.size);
   auto record = record_of(root, range.size, nullptr, to, &to.device());
@@ -39,7 +39,7 @@ void TransferPlanner::upload(MemoryObject& root, const Missing& missing) {
     arrival->reported_unasked();
     storage.host_readers.push_back(arrival);
   }
-  arriving(root, missing, {arrival, missing.range, missing.holders, after.empty(), 1, transfer},
+  arriving(root, missing, kHost, {arrival, missing.range, missing.holders, after.empty(), 1, transfer},
            range != missing.range);
 }
 
@@ -65,7 +65,7 @@ void TransferPlanner::push(MemoryObject& root, const Missing& missing, const Tra
   const ObjectId content_size = may_be_limited ? at_source.limit_to_content(root, range) : 0;
   if (at_source.missing_link_) return needs_link(*at_source.missing_link_);
   if (at_source.error_ != CL_SUCCESS) return refuse(at_source.error_);
-  if (range.size == 0) return add_holder(root, missing.range, true);
+  if (range.size == 0) return copied(root, missing.range, from, true);
   session().group().fetched.between_servers.add(range.size);
   BufferStorage& storage = root.storage();
   storage.site(from).serves(storage.writes);
@@ -84,7 +84,7 @@ void TransferPlanner::push(MemoryObject& root, const Missing& missing, const Tra
   send(root, push, Tracer::instance().commit(std::move(record)));
   observe(push);
   const bool is_limited = content_size != 0 || range != missing.range;
-  arriving(root, missing,
+  arriving(root, missing, from,
            {.event = push.arrival,
             .range = missing.range,
             .holders_before = missing.holders,
@@ -149,7 +149,7 @@ void TransferPlanner::observe(const Push& push) {
 void TransferPlanner::transfer(MemoryObject& root, const Missing& missing, Location from) {
   ByteRange range = missing.range;
   limit_to_known_content(root, range);
-  if (range.size == 0) return add_holder(root, missing.range, true);
+  if (range.size == 0) return copied(root, missing.range, from, true);
   session().group().fetched.within_server.add(range.size);
   CommandQueue& to = receiver(range.size);
   auto record = record_of(root, range.size, &context().device_at(from), to, &to.device());
@@ -163,7 +163,7 @@ void TransferPlanner::transfer(MemoryObject& root, const Missing& missing, Locat
       session(), tracer.commit(std::move(record)),
       EnqueueTransfer{to.id(), arrival->id(), root.id(), root.image() != nullptr ? 1u : 0u,
                       context().device_at(from).index(), range.offset, range.size, std::span<const EventId>(waits)});
-  arriving(root, missing, {arrival, missing.range, missing.holders, false}, range != missing.range);
+  arriving(root, missing, from, {arrival, missing.range, missing.holders, false}, range != missing.range);
 }
 
 // The first one is the largest.
@@ -204,7 +204,7 @@ void TransferPlanner::relay(MemoryObject& root, const Missing& missing, Location
     // `parts` is kept: the failure of an event without references would become the queue's failure.
     arrival->at_end([parts] {});
   }
-  arriving(root, missing,
+  arriving(root, missing, from,
            {.event = arrival,
             .range = missing.range,
             .holders_before = missing.holders,
@@ -271,9 +271,10 @@ Ref<Event> TransferPlanner::relay_write(MemoryObject& root, ByteRange piece, con
   return part;
 }
 
-void TransferPlanner::arriving(MemoryObject& root, const Missing& missing, InboundTransfer arrival, bool is_limited) {
+void TransferPlanner::arriving(MemoryObject& root, const Missing& missing, Location from, InboundTransfer arrival,
+                               bool is_limited) {
   BufferStorage& storage = root.storage();
-  add_holder(root, missing.range, is_limited);
+  copied(root, missing.range, from, is_limited);
   arrival.writes = storage.writes;
   waits_for(*arrival.event);
   if (record_ != nullptr) record_->waits_for(arrival.event->id());

@@ -49,17 +49,50 @@ void BufferStorage::settle_arrivals() {
   }
 }
 
+void BufferStorage::written(ByteRange range, Location at) {
+  residency.write(range, at);
+  ++writes;
+  take_from_limited(range, [](Location) { return true; });
+}
+
+void BufferStorage::copied(ByteRange range, Location from, Location to) {
+  residency.add_holder(range, to);
+  take_from_limited(range, [to](Location at) { return at == to; });
+  if (const LimitedCopy* source = limited_at(from, range)) {
+    limited_copies.push_back({to, range, source->size, source->size_writes});
+  }
+}
+
+std::optional<std::uint64_t> BufferStorage::writes_if_whole(ByteRange range, Location at) const {
+  return limited_at(at, range) == nullptr ? std::optional(writes) : std::nullopt;
+}
+
+const LimitedCopy* BufferStorage::limited_at(Location at, ByteRange range) const {
+  const auto found = std::ranges::find_if(
+      limited_copies, [&](const LimitedCopy& copy) { return copy.location == at && intersect(copy.range, range); });
+  return found == limited_copies.end() ? nullptr : &*found;
+}
+
+template <class Condition>
+void BufferStorage::take_from_limited(ByteRange range, const Condition& condition) {
+  for (std::size_t i = 0, count = limited_copies.size(); i < count; ++i) {
+    LimitedCopy copy = limited_copies[i];
+    if (!condition(copy.location) || !intersect(copy.range, range)) continue;
+    const auto [before, after] = around(copy.range, range);
+    limited_copies[i].range = before;
+    copy.range = after;
+    limited_copies.push_back(copy);
+  }
+  std::erase_if(limited_copies, [](const LimitedCopy& copy) { return copy.range.size == 0; });
+}
+
 bool BufferStorage::is_mapped(ByteRange range) {
   std::erase_if(mappings, [](const Mapping& mapping) { return *mapping.of == nullptr; });
   return std::ranges::any_of(mappings, [&](const Mapping& mapping) { return intersect(mapping.range, range); });
 }
 
 void Site::take_from_arrival(std::size_t index, ByteRange written) {
-  const ByteRange whole = arrivals[index].range;
-  const std::uint64_t end = whole.offset + whole.size, written_end = written.offset + written.size;
-  ByteRange before{}, after{};
-  if (whole.offset < written.offset) before = {whole.offset, written.offset - whole.offset};
-  if (written_end < end) after = {written_end, end - written_end};
+  const auto [before, after] = around(arrivals[index].range, written);
   arrivals[index].range = before.size != 0 ? before : after;
   if (before.size == 0 || after.size == 0) return;
   InboundTransfer rest = arrivals[index];

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "runtime/client/objects/event.h"
@@ -78,11 +79,12 @@ struct Site {
   std::uint64_t served_at_ = 0;
 };
 
-// A transfer that was limited to the content that the buffer had at the time.
+// A copy that has only the content that the buffer had when it, or the copy that it comes from, was made.
 struct LimitedCopy {
   Location location;
   ByteRange range;
-  std::uint64_t size_writes;  // BufferStorage::writes of the content-size buffer
+  ObjectId size;              // the content-size buffer
+  std::uint64_t size_writes;  // its BufferStorage::writes
 };
 
 // The bytes behind a buffer and its sub-buffers: who holds which of them, the host's copy, and the events
@@ -98,12 +100,18 @@ struct BufferStorage {
   // Removes transfers that have ended. The bytes of a failed one are where they were before: every command
   // that relied on it has failed too.
   void settle_arrivals() REQUIRES(kMemoryMutex);
+  // A location has written the bytes, or gets them from another one. Limited copies do not make the host a holder.
+  void written(ByteRange range, Location at) REQUIRES(kMemoryMutex);
+  void copied(ByteRange range, Location from, Location to) REQUIRES(kMemoryMutex);
+  // `writes`; none if what is there of these bytes is a limited copy.
+  std::optional<std::uint64_t> writes_if_whole(ByteRange range, Location at) const REQUIRES(kMemoryMutex);
   // Whether any of these bytes is mapped.
   bool is_mapped(ByteRange range) REQUIRES(kMemoryMutex);
 
   ResidencyDirectory residency GUARDED_BY(kMemoryMutex);
   std::uint64_t writes GUARDED_BY(kMemoryMutex) = 0;              // how many commands have written
   std::vector<Ref<Event>> host_readers GUARDED_BY(kMemoryMutex);  // transfers that still read the host's copy
+  // Never the host's copy. The last writer of a byte has no limited copy of it.
   std::vector<LimitedCopy> limited_copies GUARDED_BY(kMemoryMutex);
   std::vector<Mapping> mappings GUARDED_BY(kMemoryMutex);  // of all objects that have this storage
   // Set before anybody else knows the buffer.
@@ -113,6 +121,12 @@ struct BufferStorage {
   std::function<void()> at_end;                           // the application's, to be called when no transfer is left
 
  private:
+  // One of the limited copies of some of these bytes there, or null.
+  const LimitedCopy* limited_at(Location at, ByteRange range) const REQUIRES(kMemoryMutex);
+  // The bytes there have been replaced, at the locations that meet the condition.
+  template <class Condition>
+  void take_from_limited(ByteRange range, const Condition& condition) REQUIRES(kMemoryMutex);
+
   const std::uint64_t size_;
   std::byte* host_ GUARDED_BY(kMemoryMutex) = nullptr;
   const bool owns_host_;
