@@ -2,6 +2,7 @@
 // content is undefined for a program; here it shows what has moved.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "icd/fixture.h"
@@ -111,6 +112,30 @@ TEST_F(ContentSizeTest, WrittenOnTheOtherServer) {
   write_size(other_, 1000);
   migrate(other_);
   EXPECT_EQ(new_ones(), 250u);
+}
+
+// The command after it ends only when the program has seen the result.
+TEST_F(ContentSizeTest, WrittenWithTheBytesByOneCommand) {
+  attach(buffer_, size_);
+  make_new();
+  const Owned<cl_program> program =
+      build(context_, "kernel void set(global int* data, global ulong* size) { data[1] = 5; *size = 400000; }");
+  const Owned<cl_kernel> set = make_kernel(program, "set");
+  check(set_arg(set, 0, buffer_));
+  check(set_arg(set, 1, size_));
+  const Owned<cl_event> gate = make_user_event(context_);
+  Owned<cl_event> written, migrated;
+  check(run(queue_, set, 1, {}, written.out()));
+  check(clEnqueueMarkerWithWaitList(queue_, 1, gate.pointer(), nullptr));
+  check(clFlush(queue_));
+  check(clEnqueueMigrateMemObjects(other_, 1, buffer_.pointer(), 0, 1, written.pointer(), migrated.out()));
+  check(clFlush(other_));
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (status(migrated) > CL_COMPLETE && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
+  EXPECT_EQ(status(migrated), CL_COMPLETE);
+  check(clSetUserEventStatus(gate, CL_COMPLETE));
+  check(clWaitForEvents(1, migrated.pointer()));
+  EXPECT_EQ(read<int>(other_, buffer_, 3), (std::vector<int>{kNew, 5, kNew}));
 }
 
 TEST_F(ContentSizeTest, LargerThanTheBuffer) {

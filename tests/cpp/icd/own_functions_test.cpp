@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <chrono>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -97,6 +98,23 @@ TEST_F(OwnFunctionsTest, PrefetchGoesAfterWhoWrites) {
   EXPECT_GT(status, CL_COMPLETE);
   check(clSetUserEventStatus(gate, CL_COMPLETE));
   check(clWaitForEvents(1, event_.pointer()));
+  EXPECT_EQ(read<int>(other_, buffer_, 64), std::vector<int>(64, value));
+}
+
+TEST_F(OwnFunctionsTest, PrefetchDoesNotWaitForOthers) {
+  const Owned<cl_mem> other = make_buffer(context_, numbers(64));
+  check(prefetch(device(1), {buffer_}));
+  check(clWaitForEvents(1, event_.pointer()));
+  const Owned<cl_event> gate = make_user_event(context_);
+  check(prefetch(device(1), {other}, {gate}));
+  const int value = 7;
+  check(clEnqueueFillBuffer(queue_, buffer_, &value, sizeof value, 0, 64 * sizeof value, 0, nullptr, nullptr));
+  check(clFinish(queue_));
+  check(prefetch(device(1), {buffer_}));
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (status(event_) > CL_COMPLETE && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
+  EXPECT_EQ(status(event_), CL_COMPLETE);
+  check(clSetUserEventStatus(gate, CL_COMPLETE));
   EXPECT_EQ(read<int>(other_, buffer_, 64), std::vector<int>(64, value));
 }
 

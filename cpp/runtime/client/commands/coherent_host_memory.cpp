@@ -291,7 +291,7 @@ void CoherentHostMemory::arrived(const Fetch& fetch) {
   BufferStorage& storage = part.buffer->storage();
   // The read has ended, so nothing has to wait for it.
   std::erase_if(storage.site(part.queue->location()).users, [&](const Site::User& user) {
-    return user.queue == part.queue && user.last_use == fetch.event->sequence();
+    return user.queue == part.queue && user.uses.last == fetch.event->sequence();
   });
   if (status != CL_COMPLETE) return;
   CoherentHostMemory& self = *storage.coherent;

@@ -50,17 +50,19 @@ Array<EventId> TransferPlanner::wait_list() {
   return std::span<const EventId>(wait_ids_);
 }
 
-Ref<Event> TransferPlanner::take_write_event(const Site::User& user) {
+const Event* TransferPlanner::take_write_event(const Site::User& user) {
+  if (!user.writes.last_ends_last(*user.queue)) return nullptr;
   // A later command of the queue will not do: it may fail without any harm to the bytes.
-  const auto is_last_write = [&user](const Foreign& foreign) {
-    const Event& event = *foreign.event;
-    return event.queue() == user.queue.get() && user.queue->in_order() && event.sequence() == user.last_write;
+  const auto is_last_write = [&user](const Ref<Event>& event) {
+    return event->queue() == user.queue.get() && event->sequence() == user.writes.last;
   };
-  const auto at = std::find_if(elsewhere_.begin(), elsewhere_.end(), is_last_write);
+  const auto taken = std::ranges::find_if(held_, is_last_write);
+  if (taken != held_.end()) return taken->get();
+  const auto at = std::ranges::find_if(elsewhere_, is_last_write, &Foreign::event);
   if (at == elsewhere_.end()) return nullptr;
-  Ref<Event> event = std::move(at->event);
+  held_.push_back(std::move(at->event));
   elsewhere_.erase(at);
-  return event;
+  return held_.back().get();
 }
 
 void TransferPlanner::touches(MemoryObject& buffer, ByteRange range) {
@@ -244,10 +246,9 @@ std::vector<EventId> TransferPlanner::after_users(MemoryObject& root, ByteRange 
   }
   for (const Site::User& user : root.storage().site(location_).users) {
     if (!intersect(user.range, range)) continue;
-    if (record != nullptr) record->waits_for(user.queue->id(), user.last_use);
+    if (record != nullptr) record->waits_for(user.queue->id(), user.uses.last);
     const bool implied = user.queue.get() == &receiver && receiver.in_order();
-    const bool ended = user.queue->ended_sequence() >= user.last_use;
-    if (!implied && !ended) after.push_back(mark(*user.queue));
+    if (!implied && !user.uses.have_ended(*user.queue)) after.push_back(mark(*user.queue));
   }
   return after;
 }
@@ -261,14 +262,10 @@ std::vector<EventId> TransferPlanner::after_writers(MemoryObject& root, ByteRang
   std::vector<EventId> written;
   for (const Site::User& user : holder.users) {
     if (!intersect(user.range, range)) continue;
-    if (record != nullptr && user.last_write != 0) record->waits_for(user.queue->id(), user.last_write);
-    if (user.last_write == 0 || user.queue->ended_sequence() >= user.last_write) continue;
-    if (Ref<Event> event = take_write_event(user)) {
-      written.push_back(event->id());
-      held_.push_back(std::move(event));
-    } else {
-      written.push_back(mark(*user.queue));
-    }
+    if (record != nullptr && user.writes.last != 0) record->waits_for(user.queue->id(), user.writes.last);
+    if (user.writes.have_ended(*user.queue)) continue;
+    const Event* const event = take_write_event(user);
+    written.push_back(event != nullptr ? event->id() : mark(*user.queue));
   }
   for (const InboundTransfer& arrival : holder.arrivals) {
     if (&arrival == but || !intersect(arrival.range, range)) continue;

@@ -99,8 +99,8 @@ class TransferPlanner {
   void brings(MemoryObject& buffer, ByteRange range) REQUIRES(kMemoryMutex);
   void fetch(MemoryObject& buffer, ByteRange range) REQUIRES(kMemoryMutex);
   // Takes the event of the last writing command of `user` out of the wait list, if the command waits for it
-  // and it ends after all other writers of `user`. Else returns null.
-  Ref<Event> take_write_event(const Site::User& user);
+  // and it ends after all other writers of `user`. Returns it also if it was taken before; else null.
+  const Event* take_write_event(const Site::User& user);
   // Returns false, with an error, if every holder is on a lost server or a link is missing.
   bool choose_source(BufferStorage& storage, const Missing& missing, TransferSource& chosen) REQUIRES(kMemoryMutex);
   std::vector<TransferSource> possible_sources(BufferStorage& storage, const Missing& missing) const

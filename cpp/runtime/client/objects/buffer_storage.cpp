@@ -104,16 +104,17 @@ void Site::add_user(CommandQueue& queue, std::uint64_t sequence, ByteRange range
                     std::vector<Ref<CommandQueue>>& unneeded) {
   const auto is_of_queue = [&queue](const User& user) { return user.queue.get() == &queue; };
   std::erase_if(users, [&](const User& user) {
-    if (user.queue->ended_sequence() < user.last_use) return false;
+    if (!user.uses.have_ended(*user.queue)) return false;
     if (!is_of_queue(user)) unneeded.push_back(user.queue);
     return true;
   });
-  User added{Ref<CommandQueue>(&queue), range, sequence, writes ? sequence : 0};
+  User added{Ref<CommandQueue>(&queue), range, {sequence}, {writes ? sequence : 0}};
   const bool is_full = static_cast<std::size_t>(std::ranges::count_if(users, is_of_queue)) >= kRangesMax;
   std::erase_if(users, [&](const User& user) {
     if (!is_of_queue(user) || (!is_full && !contains(range, user.range))) return false;
     added.range = joined(added.range, user.range);
-    added.last_write = std::max(added.last_write, user.last_write);
+    added.uses.add(user.uses, queue);
+    added.writes.add(user.writes, queue);
     return true;
   });
   users.push_back(std::move(added));

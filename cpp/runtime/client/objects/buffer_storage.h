@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -30,11 +31,26 @@ struct InboundTransfer {
 
 // The transfers and commands in progress at one location of a buffer.
 struct Site {
+  // Commands of a queue, by their positions in it.
+  struct Commands {
+    std::uint64_t last = 0;   // 0: none
+    std::uint64_t other = 0;  // of an out-of-order queue: all between it and the last one are known to have ended
+
+    void add(Commands more, const CommandQueue& queue) {
+      const std::uint64_t earlier = std::min(last, more.last);
+      last = std::max(last, more.last);
+      other = std::max(other, more.other);
+      if (queue.in_order() || earlier == last || queue.has_ended(earlier)) return;
+      other = std::max(other, earlier);
+    }
+    bool have_ended(const CommandQueue& queue) const { return queue.has_ended(last) && last_ends_last(queue); }
+    // When the last one has ended, so have all others.
+    bool last_ends_last(const CommandQueue& queue) const { return queue.in_order() || queue.ended_sequence() >= other; }
+  };
   struct User {
     Ref<CommandQueue> queue;
     ByteRange range;
-    std::uint64_t last_use;    // position of the last command that used these bytes, in the queue
-    std::uint64_t last_write;  // likewise; 0: they were only read
+    Commands uses, writes;
   };
 
   // Moves queues that are not needed any more to `unneeded`, to be released without a lock: this may be the last
@@ -43,8 +59,8 @@ struct Site {
                std::vector<Ref<CommandQueue>>& unneeded) {
     for (User& user : users) {
       if (user.queue.get() != &queue || user.range != range) continue;
-      user.last_use = sequence;
-      if (writes) user.last_write = sequence;
+      user.uses.add({sequence}, queue);
+      if (writes) user.writes.add({sequence}, queue);
       return;
     }
     add_user(queue, sequence, range, writes, unneeded);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <memory>
 #include <vector>
@@ -88,6 +89,12 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
     return std::max(finished_sequence(), ended_sequence_.load(std::memory_order_acquire));
   }
   void ended_up_to(std::uint64_t sequence) { raise(ended_sequence_, sequence); }
+  // The same for one command of an out-of-order queue, whose end says nothing about others. Only the newest ends are
+  // remembered.
+  bool has_ended(std::uint64_t sequence) const {
+    return ended_sequence() >= sequence || ended_[sequence % kEndedMax].load(std::memory_order_acquire) == sequence;
+  }
+  void ended(std::uint64_t sequence) { ended_[sequence % kEndedMax].store(sequence, std::memory_order_release); }
   // Keeps the first failure for the next blocking call.
   void command_failed(cl_int status) override;
   // Whether there has ever been one.
@@ -116,6 +123,8 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   const std::shared_ptr<std::atomic<std::uint64_t>> finished_sequence_ =
       std::make_shared<std::atomic<std::uint64_t>>(0);
   std::atomic<std::uint64_t> ended_sequence_{0};
+  static constexpr std::size_t kEndedMax = 64;
+  std::array<std::atomic<std::uint64_t>, kEndedMax> ended_{};
   std::atomic<cl_int> failure_{CL_SUCCESS};
   std::atomic<bool> has_failed_{false};
   PendingReads pending_reads_;

@@ -102,7 +102,9 @@ void Event::hurry() {
 // Returns false if it was reported before.
 bool Event::report(cl_int status, const EventEnd::Profile* profile) {
   if (!end_.claim_report()) return false;
-  if (status >= CL_COMPLETE && on_server_ && queue_->in_order()) queue_->finished_through(sequence_);
+  if (status >= CL_COMPLETE && on_server_) {
+    queue_->in_order() ? queue_->finished_through(sequence_) : queue_->ended(sequence_);
+  }
   if (end_.report(status, profile)) finish();
   return true;
 }

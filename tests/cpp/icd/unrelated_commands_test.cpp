@@ -1,0 +1,157 @@
+// What a command on another server does not wait for: commands that it has nothing to do with, behind those whose bytes
+// it needs. They wait for an event that the program sets once it has seen the result.
+#include <chrono>
+#include <thread>
+
+#include "icd/fixture.h"
+
+namespace remotecl::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kCount = 1 << 16;  // ints; more than a message takes
+constexpr cl_command_queue_properties kOrders[] = {0, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE};
+constexpr char kWriters[] = R"(
+kernel void both(global int* one, global int* two) {
+  one[get_global_id(0)] = 1;
+  two[get_global_id(0)] = 2;
+}
+kernel void sum(global const int* one, global const int* two, global int* to) {
+  to[get_global_id(0)] = one[get_global_id(0)] + two[get_global_id(0)];
+}
+kernel void put(global int* to, int at) { to[at] = at; })";
+
+class UnrelatedCommandsTest : public RemoteTest {
+ protected:
+  Owned<cl_mem> one_ = make_buffer(context_, kCount * sizeof(int)), two_ = make_buffer(context_, kCount * sizeof(int)),
+                sums_ = make_buffer(context_, kCount * sizeof(int));
+  Owned<cl_program> writers_ = build(context_, kWriters);
+  Owned<cl_kernel> both_ = make_kernel(writers_, "both"), sum_ = make_kernel(writers_, "sum"),
+                   put_ = make_kernel(writers_, "put");
+
+  UnrelatedCommandsTest() {
+    check(set_arg(both_, 0, one_));
+    check(set_arg(both_, 1, two_));
+    check(set_arg(sum_, 0, one_));
+    check(set_arg(sum_, 1, two_));
+    check(set_arg(sum_, 2, sums_));
+  }
+  cl_int fill(cl_command_queue queue, cl_mem buffer, int value) {
+    return clEnqueueFillBuffer(queue, buffer, &value, sizeof value, 0, kCount * sizeof value, 0, nullptr, nullptr);
+  }
+  Owned<cl_event> hold_back(cl_command_queue queue, cl_event gate) {
+    Owned<cl_event> held;
+    check(clEnqueueMarkerWithWaitList(queue, 1, &gate, held.out()));
+    check(clFlush(queue));
+    return held;
+  }
+  static bool ends(cl_event event) {
+    const auto limit = std::chrono::steady_clock::now() + 10s;
+    while (status(event) > CL_COMPLETE && std::chrono::steady_clock::now() < limit) std::this_thread::sleep_for(1ms);
+    return status(event) == CL_COMPLETE;
+  }
+};
+
+TEST_F(UnrelatedCommandsTest, BehindTheWriterOfTwoBuffers) {
+  for (const auto order : kOrders) {
+    const Owned<cl_command_queue> producer = make_queue(context_, device(), order);
+    const Owned<cl_event> gate = make_user_event(context_);
+    Owned<cl_event> written, summed;
+    check(run(producer, both_, kCount, {}, written.out()));
+    const Owned<cl_event> held = hold_back(producer, gate);
+    check(run(other_, sum_, kCount, {written}, summed.out()));
+    check(clFlush(other_));
+    EXPECT_TRUE(ends(summed)) << order;
+    check(clSetUserEventStatus(gate, CL_COMPLETE));
+    EXPECT_EQ(read<int>(other_, sums_, kCount), std::vector<int>(kCount, 3));
+    check(clFinish(producer));
+  }
+}
+
+TEST_F(UnrelatedCommandsTest, BehindAWriterThatHasEnded) {
+  for (const auto order : kOrders) {
+    const Owned<cl_command_queue> producer = make_queue(context_, device(), order);
+    const Owned<cl_event> gate = make_user_event(context_);
+    Owned<cl_event> written, summed;
+    check(run(producer, both_, kCount, {}, written.out()));
+    check(clWaitForEvents(1, written.pointer()));
+    const Owned<cl_event> held = hold_back(producer, gate);
+    check(run(other_, sum_, kCount, {}, summed.out()));
+    check(clFlush(other_));
+    EXPECT_TRUE(ends(summed)) << order;
+    check(clSetUserEventStatus(gate, CL_COMPLETE));
+    EXPECT_EQ(read<int>(other_, sums_, kCount), std::vector<int>(kCount, 3));
+    check(clFinish(producer));
+  }
+}
+
+TEST_F(UnrelatedCommandsTest, BehindAUserThatHasEnded) {
+  for (const auto order : kOrders) {
+    const Owned<cl_command_queue> user = make_queue(context_, device(1), order);
+    const Owned<cl_event> gate = make_user_event(context_);
+    Owned<cl_event> used, summed;
+    check(set_arg(put_, 0, one_));
+    check(set_arg(put_, 1, 0));
+    check(run(user, put_, 1, {}, used.out()));
+    check(clWaitForEvents(1, used.pointer()));
+    const Owned<cl_event> held = hold_back(user, gate);
+    check(run(queue_, both_, kCount));
+    check(clFinish(queue_));
+    check(run(other_, sum_, kCount, {}, summed.out()));
+    check(clFlush(other_));
+    EXPECT_TRUE(ends(summed)) << order;
+    check(clSetUserEventStatus(gate, CL_COMPLETE));
+    EXPECT_EQ(read<int>(other_, sums_, kCount), std::vector<int>(kCount, 3));
+    check(clFinish(user));
+  }
+}
+
+// The end of the last of several commands says nothing about the others.
+TEST_F(UnrelatedCommandsTest, EveryUnfinishedWriterIsAwaited) {
+  const Owned<cl_command_queue> producer = make_queue(context_, device(), CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+  check(fill(producer, one_, 7));
+  check(clFinish(producer));
+  const Owned<cl_event> gate = make_user_event(context_);
+  Owned<cl_event> written[3], arrived;
+  for (int at = 0; at < 3; ++at) {
+    check(set_arg(put_, 0, one_));
+    check(set_arg(put_, 1, at));
+    check(run(producer, put_, 1, at == 1 ? std::vector<cl_event>{gate} : std::vector<cl_event>{}, written[at].out()));
+    if (at != 1) check(clWaitForEvents(1, written[at].pointer()));
+  }
+  const cl_event waits[] = {written[2], written[1]};
+  std::vector<int> read(kCount);
+  check(clEnqueueReadBuffer(other_, one_, CL_FALSE, 0, kCount * sizeof(int), read.data(), 2, waits, arrived.out()));
+  check(clFlush(other_));
+  std::this_thread::sleep_for(20ms);  // a transfer that does not wait would have begun
+  check(clSetUserEventStatus(gate, CL_COMPLETE));
+  check(clWaitForEvents(1, arrived.pointer()));
+  EXPECT_EQ(std::vector<int>(read.begin(), read.begin() + 4), (std::vector<int>{0, 1, 2, 7}));
+}
+
+TEST_F(UnrelatedCommandsTest, EveryUnfinishedReaderIsAwaited) {
+  const Owned<cl_command_queue> reader = make_queue(context_, device(1), CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+  check(fill(queue_, one_, 1));
+  check(clFinish(queue_));
+  const Owned<cl_event> gate = make_user_event(context_);
+  Owned<cl_event> early, late, arrived;
+  check(clEnqueueCopyBuffer(reader, one_, two_, 0, 0, kCount * sizeof(int), 1, gate.pointer(), early.out()));
+  check(clEnqueueCopyBuffer(reader, one_, sums_, 0, 0, kCount * sizeof(int), 0, nullptr, late.out()));
+  check(clWaitForEvents(1, late.pointer()));
+  check(fill(queue_, one_, 2));
+  check(clFinish(queue_));
+  std::vector<int> read_back(kCount);
+  check(clEnqueueReadBuffer(other_, one_, CL_FALSE, 0, kCount * sizeof(int), read_back.data(), 0, nullptr,
+                            arrived.out()));
+  check(clFlush(other_));
+  std::this_thread::sleep_for(20ms);
+  check(clSetUserEventStatus(gate, CL_COMPLETE));
+  check(clWaitForEvents(1, arrived.pointer()));
+  EXPECT_EQ(read_back, std::vector<int>(kCount, 2));
+  EXPECT_EQ(read<int>(other_, two_, kCount), std::vector<int>(kCount, 1));
+  check(clFinish(reader));
+}
+
+}  // namespace
+}  // namespace remotecl::testing
