@@ -30,7 +30,8 @@ cl_int Buffer::make(Device& device, Native& native) {
   if (size_ > std::numeric_limits<std::size_t>::max() / 2) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
   const cl_context context = device.context(error);
   if (context == nullptr) return error;
-  // A part of shared virtual memory, too, is a buffer over its address: it may begin anywhere, and drivers make images of it.
+  // A part of shared virtual memory, too, is a buffer over its address: it may begin anywhere, and drivers make images
+  // of it.
   if (svm() != nullptr && svm()->usable_on(device)) {
     std::byte* const data = svm()->data() + svm_offset_;
     native.memory = clCreateBuffer(context, flags_ | CL_MEM_USE_HOST_PTR, size_, data, &error);
