@@ -276,6 +276,19 @@ TEST_F(CoherentHostMemoryTest, WhatAContentSizeLeavesOutStays) {
   EXPECT_TRUE(std::all_of(memory.begin(), memory.end(), [](int each) { return each == 1 || each == 2; }));
 }
 
+TEST_F(CoherentHostMemoryTest, WhatAContentSizeLeavesOutComesWhenItGrows) {
+  std::vector<int> memory(1u << 18, 1);
+  const Owned<cl_mem> buffer = over(memory), size = make_buffer(context_, std::vector<cl_ulong>{4096});
+  add(queue_, buffer, memory.size(), 1);
+  check(library_function<decltype(remotecl_set_content_size)>("remotecl_set_content_size")(buffer, size));
+  check(clFinish(queue_));
+  EXPECT_EQ(memory[1024], 1);
+  const cl_ulong whole = memory.size() * sizeof(int);
+  check(clEnqueueWriteBuffer(queue_, size, CL_FALSE, 0, sizeof whole, &whole, 0, nullptr, nullptr));
+  check(clFinish(queue_));
+  EXPECT_EQ(memory, std::vector<int>(memory.size(), 2));
+}
+
 // Commands one after the other on two servers, and the host in between where it has waited.
 TEST_F(CoherentHostMemoryTest, RandomCommandsLeaveWhatAModelHas) {
   const unsigned seed = std::random_device{}();

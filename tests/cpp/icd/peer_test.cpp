@@ -8,7 +8,9 @@
 
 #include "icd/command_buffers.h"
 #include "icd/fixture.h"
+#include "icd/library.h"
 #include "icd/statistics.h"
+#include "remotecl/remotecl.h"
 
 namespace remotecl::testing {
 namespace {
@@ -150,6 +152,30 @@ TEST_F(PeerTest, SmallBuffersToo) {
     last = std::move(done);
   }
   EXPECT_EQ(read<int>(queues_[2], ordered, 64), std::vector<int>(64, 305));
+}
+
+// Parts that are small enough to be sent whole.
+TEST_F(PeerTest, PartsOfALimitedCopyAreLimitedToo) {
+  constexpr std::size_t kSize = 1 << 20, kPart = 32 << 10, kContent = 4000;
+  const Owned<cl_mem> buffer = make_buffer(context_, kSize), size = make_buffer(context_, sizeof(cl_ulong)),
+                      raw = make_buffer(context_, kPart), part = make_sub_buffer(buffer, kSize / 2, kPart);
+  const auto fill = [&](std::size_t at, cl_mem what, std::size_t value, std::size_t bytes) {
+    check(clEnqueueFillBuffer(queues_[at], what, &value, sizeof value, 0, bytes, 0, nullptr, nullptr));
+    check(clFinish(queues_[at]));
+  };
+  const auto migrate = [&](std::size_t to, const Owned<cl_mem>& what) {
+    check(clEnqueueMigrateMemObjects(queues_[to], 1, what.pointer(), 0, 0, nullptr, nullptr));
+    check(clFinish(queues_[to]));
+  };
+  for (const std::size_t at : {2, 1, 0}) fill(at, buffer, 10 - at, kSize);
+  fill(0, size, kContent, sizeof(cl_ulong));
+  check(library_function<decltype(remotecl_set_content_size)>("remotecl_set_content_size")(buffer, size));
+  migrate(1, buffer);
+  migrate(2, part);  // from there, because the first server has sent the bytes before
+  fill(0, size, kSize, sizeof(cl_ulong));
+  check(clEnqueueCopyBuffer(queues_[2], part, raw, 0, 0, kPart, 0, nullptr, nullptr));
+  EXPECT_EQ(read<std::size_t>(queues_[2], raw, kPart / sizeof(std::size_t)),
+            std::vector<std::size_t>(kPart / sizeof(std::size_t), 10));
 }
 
 // The first reader on the other server waits for the failed command, the second one for nothing but the bytes.
