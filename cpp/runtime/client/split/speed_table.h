@@ -16,6 +16,8 @@ namespace remotecl {
 class SpeedTable {
  public:
   using Devices = std::vector<const Device*>;
+  // A program may make any number of kernels. A table with so many begins anew, because it holds only guesses.
+  static constexpr std::size_t kDivisionsMax = 4096;
 
   schedule::DivisionHistory history(const std::string& kernel, const Devices& devices) const EXCLUDES(mutex_) {
     schedule::DivisionHistory history;
@@ -30,11 +32,16 @@ class SpeedTable {
     return history;
   }
   void set(const std::string& kernel, const Devices& devices, schedule::DivisionHistory history) EXCLUDES(mutex_) {
+    std::pair key(kernel, devices);
     const MutexLock lock(mutex_);
+    if (shares_.size() >= kDivisionsMax && !shares_.contains(key)) {
+      known_.clear();
+      shares_.clear();
+    }
     for (std::size_t at = 0; at < devices.size(); ++at) {
       if (history.speeds[at] > 0) known_[{kernel, devices[at]}] = {history.speeds[at], history.shortest[at]};
     }
-    shares_[{kernel, devices}] = std::move(history.shares);
+    shares_[std::move(key)] = std::move(history.shares);
   }
 
  private:
