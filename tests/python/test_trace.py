@@ -212,7 +212,6 @@ with remotecl.trace() as t:
         queue.finish()
         del queue
 launches = [record for record in t if record.kind == "kernel"]
-assert len({record.queue for record in launches}) < 8
 assert len({record.queue_id for record in launches}) == 8
 assert not [edge for edge in remotecl.event_graph(t).edges if edge.kind == "queue"]
 """
