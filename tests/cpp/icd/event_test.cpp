@@ -252,19 +252,6 @@ TEST_F(EventTest, MigrationWaitsForItsListInEveryQueue) {
   }
 }
 
-TEST_F(EventTest, FailedMigrationOfUndefinedContentLeavesIt) {
-  const Owned<cl_mem> buffer = make_buffer(context_, std::vector<int>(64, 0));
-  const int value = 7;
-  check(clEnqueueFillBuffer(queue_, buffer, &value, sizeof value, 0, 64 * sizeof value, 0, nullptr, nullptr));
-  check(clFinish(queue_));
-  const Owned<cl_event> gate = make_user_event(context_);
-  Owned<cl_event> migrated;
-  check(clEnqueueMigrateMemObjects(other_, 1, buffer.pointer(), kUndefined, 1, gate.pointer(), migrated.out()));
-  check(clSetUserEventStatus(gate, -5));
-  EXPECT_EQ(clWaitForEvents(1, migrated.pointer()), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-  EXPECT_EQ(read<int>(other_, buffer, 64), std::vector<int>(64, value));
-}
-
 TEST_F(EventTest, UserEventOfAnotherThreadEndsEveryBlockingCall) {
   const Owned<cl_mem> buffer = make_buffer(context_, numbers(1024));
   std::vector<int> host(1024);
