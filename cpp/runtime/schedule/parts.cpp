@@ -44,6 +44,10 @@ std::vector<double> balanced(const std::vector<Worker>& workers, const PartTimes
 }  // namespace
 
 std::vector<Part> balanced_parts(std::vector<Worker> workers, const PartTimes& seconds) {
+  // Times count from the beginning of the work, because a clock that has run for days leaves too few digits for shares.
+  if (workers.empty()) return {};
+  const Time begin = std::ranges::min(workers, {}, &Worker::start).start;
+  for (Worker& worker : workers) worker.start -= begin;
   while (!workers.empty()) {
     const std::vector<double> shares = balanced(workers, seconds);
     std::vector<Part> parts;

@@ -24,6 +24,13 @@ TEST(BalancedParts, AreInProportionToSpeedsWhereDevicesAreFree) {
   EXPECT_NEAR(last_end(parts, {{0, 0}, {1, 0}}, seconds), 7.5e-3, 1e-9);
 }
 
+TEST(BalancedParts, AddUpHoweverLongTheClockHasRun) {
+  const Time now = 1e8;  // three years
+  const auto parts = balanced_parts({{0, now}, {1, now}}, linear({30e-3, 10e-3}));
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_NEAR(parts[0].share + parts[1].share, 1, 1e-12);
+}
+
 TEST(BalancedParts, EndTogetherWhereADeviceIsFreeLater) {
   const std::vector<Worker> workers{{0, 1.0}, {1, 1.02}, {2, 5.0}};
   const auto seconds = linear({100e-3, 100e-3, 1e-3});
