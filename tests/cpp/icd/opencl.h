@@ -2,9 +2,11 @@
 
 #include <CL/cl.h>
 
+#include <chrono>
 #include <source_location>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -163,5 +165,11 @@ std::vector<T> read(cl_command_queue queue, cl_mem buffer, std::size_t count, st
 }
 
 inline cl_int status(cl_event event) { return value<cl_int>(clGetEventInfo, event, CL_EVENT_COMMAND_EXECUTION_STATUS); }
+// Whether it succeeds within 10 s, where clWaitForEvents might wait for ever.
+inline bool ends(cl_event event) {
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (status(event) > CL_COMPLETE && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
+  return status(event) == CL_COMPLETE;
+}
 
 }  // namespace remotecl::testing

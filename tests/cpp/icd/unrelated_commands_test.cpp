@@ -1,6 +1,5 @@
 // What a command on another server does not wait for: commands that it has nothing to do with, behind those whose bytes
 // it needs. They wait for an event that the program sets once it has seen the result.
-#include <chrono>
 #include <thread>
 
 #include "icd/fixture.h"
@@ -45,11 +44,6 @@ class UnrelatedCommandsTest : public RemoteTest {
     check(clEnqueueMarkerWithWaitList(queue, 1, &gate, held.out()));
     check(clFlush(queue));
     return held;
-  }
-  static bool ends(cl_event event) {
-    const auto limit = std::chrono::steady_clock::now() + 10s;
-    while (status(event) > CL_COMPLETE && std::chrono::steady_clock::now() < limit) std::this_thread::sleep_for(1ms);
-    return status(event) == CL_COMPLETE;
   }
 };
 
