@@ -198,7 +198,7 @@ void Session::execute_traced(std::uint16_t code, Bytes payload) {
   try {
     execute(code, payload);
   } catch (const ProgramIsLate&) {
-    events().trace_request().take();
+    events().trace_request().withdraw();
     throw;
   }
   if (events().trace_request().is_pending()) throw ProtocolError("a message that is no command asks for its times");

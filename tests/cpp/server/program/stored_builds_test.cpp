@@ -258,6 +258,30 @@ TEST_F(RestartTest, AProgramIsFoundWithoutCompiling) {
   }
 }
 
+// Its message is handled twice: the native program is made only when a kernel needs it.
+TEST_F(RestartTest, ATracedCommandThatWaitsForItsProgramIsCountedOnce) {
+  run(kStoredSource, 5);
+  ASSERT_TRUE(has_stored(1));
+  start();
+  WireClient client(server_->address());
+  const ObjectId program = client.id(), queue = client.make_queue(), buffer = client.make_buffer(4);
+  client.build(program, kStoredSource, "-DUNUSED=1");
+  client.write<int>(queue, buffer, std::vector<int>{100});
+  const ObjectId kernel = client.make_kernel(program, "f");
+  const int value = 6;
+  const KernelArgument arguments[] = {memory_argument(0, buffer), value_argument(1, value)};
+  for (int i = 0; i < 2; ++i) {
+    client.trace_next();
+    client.enqueue(queue, kernel, 1, arguments);
+  }
+  client.send(FlushTrace{});
+  for (const std::uint64_t number : {1u, 2u}) {
+    const auto is_it = [number](const CommandTraced& one) { return one.number == number; };
+    EXPECT_EQ(client.wait<CommandTraced>(is_it)->status, CL_COMPLETE);
+  }
+  EXPECT_EQ(store_->counts().hits, 1u);
+}
+
 // PoCL would compile the other kernel for the binary, and end the process if it cannot.
 TEST_F(RestartTest, KernelsThatNobodyUsesAreNotCompiledForTheStore) {
   if (!server_->driver().devices()[0]->traits().quirks.compiles_for_binary)
