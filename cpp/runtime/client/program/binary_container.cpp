@@ -9,14 +9,15 @@ namespace remotecl {
 namespace {
 
 constexpr std::array<std::uint8_t, 8> kBinaryMagic = {0x7F, 'r', 'e', 'm', 'o', 't', 'e', '\n'};
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 
 struct ArgumentFacts {
   ArgumentKind kind;
   std::uint32_t address;
   std::uint32_t access;
   std::uint64_t type_qualifier;
-  REMOTECL_FIELDS(kind, address, access, type_qualifier)
+  std::int32_t info_status;
+  REMOTECL_FIELDS(kind, address, access, type_qualifier, info_status)
 };
 struct KernelFacts {
   std::string_view name;
@@ -52,7 +53,8 @@ std::vector<std::byte> pack_binary(Bytes native, const std::map<std::string, Ker
   std::vector<KernelFacts> facts;
   for (std::size_t i = 0; i < known.size(); ++i) {
     for (const ArgumentInfo& argument : known[i]->arguments) {
-      arguments[i].push_back({argument.kind, argument.address, argument.access, argument.type_qualifier});
+      arguments[i].push_back(
+          {argument.kind, argument.address, argument.access, argument.type_qualifier, argument.info_status});
     }
     facts.push_back({known[i]->name, std::span<const ArgumentFacts>(arguments[i])});
   }
@@ -86,6 +88,7 @@ BinaryContainer unpack_binary(Bytes binary) {
       info.address = argument.address;
       info.access = argument.access;
       info.type_qualifier = argument.type_qualifier;
+      info.info_status = argument.info_status;
     });
   });
   return container;
@@ -99,6 +102,8 @@ void complete(KernelInfo& found, const KernelInfo& contained) {
   for (std::size_t i = 0; i < found.arguments.size(); ++i) {
     ArgumentInfo& to = found.arguments[i];
     const ArgumentInfo& from = contained.arguments[i];
+    // A driver that was asked only by the server has put it into the binary, too.
+    if (from.info_status != CL_SUCCESS) to.info_status = from.info_status;
     if (to.address != 0) continue;  // the driver has said it
     to.address = from.address;
     to.access = from.access;

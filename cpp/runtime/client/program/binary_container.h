@@ -41,7 +41,8 @@ std::vector<std::byte> pack_binary(Bytes native, const std::map<std::string, Ker
 BinaryContainer unpack_binary(Bytes binary);
 
 // Adds what the container says to what a server found out about a kernel, unless the two differ in the kinds
-// of arguments. Applications are still told only what the native driver says.
+// of arguments. Applications are still told only what the native driver says, and nothing that it did not say of the
+// program that the binary was taken from.
 void complete(KernelInfo& found, const KernelInfo& contained);
 
 }  // namespace remotecl

@@ -69,13 +69,13 @@ TEST(BinaryContainer, RefusesEveryChangeAndEveryCut) {
 
 TEST(BinaryContainer, SaysThatAnotherVersionIsOne) {
   auto packed = pack_binary(kNative, kernels());
-  packed[8] = std::byte{2};
+  packed[8] = std::byte{3};
   try {
     unpack_binary(packed);
     FAIL();
   } catch (const BinaryError& error) {
     EXPECT_STREQ(error.what(),
-                 "its format has version 2, this remotecl reads version 1: build the program from source");
+                 "its format has version 3, this remotecl reads version 2: build the program from source");
   }
 }
 
@@ -98,6 +98,20 @@ TEST(BinaryContainer, DoesNotOverruleTheDriver) {
   found.arguments[0].type_qualifier = CL_KERNEL_ARG_TYPE_NONE;
   complete(found, kernels().at("one"));
   EXPECT_EQ(found.arguments[0].type_qualifier, static_cast<cl_kernel_arg_type_qualifier>(CL_KERNEL_ARG_TYPE_NONE));
+}
+
+// NVIDIA's driver says nothing of the arguments of a program that was built without an option. The server adds the
+// option for itself, so what the program asks about is in the binary.
+TEST(BinaryContainer, TellsNoMoreThanTheProgramThatItComesFrom) {
+  std::map<std::string, KernelInfo> said = kernels(), hidden = kernels();
+  for (ArgumentInfo& argument : said.at("one").arguments) argument.info_status = CL_SUCCESS;
+  for (const auto& [contained, status] :
+       {std::pair{said, CL_SUCCESS}, std::pair{hidden, CL_KERNEL_ARG_INFO_NOT_AVAILABLE}}) {
+    KernelInfo found = said.at("one");
+    complete(found, unpack_binary(pack_binary(kNative, contained)).kernels.at("one"));
+    EXPECT_EQ(found.arguments[0].info_status, status);
+    EXPECT_EQ(found.arguments[1].info_status, status);
+  }
 }
 
 TEST(BinaryContainer, KnowsImagesThatLookLikeValues) {
