@@ -5,12 +5,15 @@
 
 #include "icd/boundary.h"
 #include "runtime/client/commands/commands.h"
+#include "runtime/protocol/device_figures.h"
 
 // Checks that several buffer commands share.
 namespace remotecl::icd {
 
-// What sub-buffers are aligned to, in bytes; 1 if the device says less.
+// What sub-buffers are aligned to, in bytes; 1 if the device says less. Programs that were written for a driver that
+// takes others may rely on it.
 inline cl_uint base_alignment(const Device& device) {
+  if (device.number<cl_uint>(kDeviceTakesAnySubBuffer) != 0) return 1;
   return std::max<cl_uint>(device.number<cl_uint>(CL_DEVICE_MEM_BASE_ADDR_ALIGN, 8) / 8, 1);
 }
 

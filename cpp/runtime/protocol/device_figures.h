@@ -15,4 +15,7 @@ inline constexpr std::uint32_t kDeviceSharesBuilds = 0x5243C006;
 // A cl_bool: whether kernels can have sockets there. Without it they cannot.
 inline constexpr std::uint32_t kDeviceKernelSockets = 0x5243C007;  // CL_DEVICE_REMOTECL_KERNEL_SOCKETS
 
+// A cl_bool: whether sub-buffers may begin at any byte there. Without it CL_DEVICE_MEM_BASE_ADDR_ALIGN counts.
+inline constexpr std::uint32_t kDeviceTakesAnySubBuffer = 0x5243C008;
+
 }  // namespace remotecl

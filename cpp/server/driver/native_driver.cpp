@@ -165,6 +165,8 @@ NativeDriver::NativeDriver(const DeviceSelection& selection) {
     // See BuildReport::build().
     const std::uint32_t shares_builds = device->traits().quirks.compiles_for_binary ? 0 : 1;
     device->say(kDeviceSharesBuilds, std::as_bytes(std::span(&shares_builds, 1)));
+    const cl_bool takes_any_sub_buffer = device->traits().quirks.takes_any_sub_buffer;
+    device->say(kDeviceTakesAnySubBuffer, std::as_bytes(std::span(&takes_any_sub_buffer, 1)));
   }
   for (const std::string& watts : selection.watts) add_figure(watts, kDeviceWatts);
   for (const std::string& price : selection.prices) add_figure(price, kDevicePricePerHour);

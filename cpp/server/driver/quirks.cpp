@@ -22,7 +22,8 @@ constexpr std::array kTable = {
         {.needs_request_for_arguments = true,
          .rejects_request_for_arguments = true,
          .kernel_events_end_late = true,
-         .releases_wait_for_kernels = true}},
+         .releases_wait_for_kernels = true,
+         .takes_any_sub_buffer = true}},
 };
 constexpr Quirks kNone;
 

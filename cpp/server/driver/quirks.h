@@ -4,7 +4,8 @@
 
 namespace remotecl::server {
 
-// Defects and slow paths of a driver that the server has to avoid. The table has one row for each driver.
+// Where a driver differs from the specification: mostly defects and slow paths that the server has to avoid. The table
+// has one row for each driver.
 struct Quirks {
   // The cost of commands that wait for all earlier ones grows with the square of their number.
   bool waits_for_all_slowly = false;
@@ -28,6 +29,8 @@ struct Quirks {
   bool kernel_events_end_late = false;
   // clReleaseMemObject waits until no kernel runs on the device, and other calls wait for it.
   bool releases_wait_for_kernels = false;
+  // Sub-buffers may begin at any byte, whatever CL_DEVICE_MEM_BASE_ADDR_ALIGN says.
+  bool takes_any_sub_buffer = false;
 };
 
 // The quirks of the platform with this name; drivers that are not in the table have none.

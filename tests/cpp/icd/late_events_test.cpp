@@ -1,5 +1,6 @@
 // A driver whose kernels' events end only after all kernels that were launched before, in any queue, and whose releases
-// of memory wait for all kernels, as NVIDIA's do: other queues go on all the same.
+// of memory wait for all kernels, as NVIDIA's do: other queues go on all the same. It takes misaligned sub-buffers,
+// too.
 #include <chrono>
 #include <string>
 #include <thread>
@@ -183,6 +184,24 @@ TEST_F(LateEventsTest, KernelsOnTwoDevicesReadOneBufferAtTheSameTime) {
   }
 }
 
+using MisalignedSubBufferTest = FakeDriverTest;
+
+// Halide and other programs make them, which only some drivers refuse.
+TEST_F(MisalignedSubBufferTest, WorksAsOnTheDriver) {
+  const cl_device_id device = devices(CL_DEVICE_TYPE_GPU).front();
+  ASSERT_EQ(value<cl_uint>(clGetDeviceInfo, device, CL_DEVICE_MEM_BASE_ADDR_ALIGN), 1024u);
+  const Owned<cl_context> context = make_context({device});
+  const Owned<cl_command_queue> queue = make_queue(context, device);
+  const Owned<cl_mem> buffer = make_buffer(context, std::vector<int>(8, 1));
+  const Owned<cl_mem> part = make_sub_buffer(buffer, 3 * sizeof(int), 2 * sizeof(int));
+  const Owned<cl_program> program = build(context, "fill_mv");
+  const Owned<cl_kernel> fill = make_kernel(program, "fill_mv");
+  set_arguments(fill, part, 5);
+  check(run(queue, fill, 2));
+  EXPECT_EQ(read<int>(queue, part, 2), (std::vector<int>{5, 5}));
+  EXPECT_EQ(read<int>(queue, buffer, 8), (std::vector<int>{1, 1, 1, 5, 5, 1, 1, 1}));
+}
+
 }  // namespace
 }  // namespace remotecl::testing
 
@@ -191,6 +210,7 @@ int main(int argc, char** argv) {
   ::testing::AddGlobalTestEnvironment(remotecl::testing::Environment::with_options(
       1, {"--kernel-sockets"}, nullptr,
       {"OCL_ICD_VENDORS=" REMOTECL_FAKE_DRIVER, "OCL_ICD_PLATFORM_SORT=none",
-       "REMOTECL_FAKE_DRIVER=platform=NVIDIA CUDA,gpu=2,cpu=1,late-events,slow-releases,item-ns=1000000"}));
+       "REMOTECL_FAKE_DRIVER=platform=NVIDIA "
+       "CUDA,gpu=2,cpu=1,late-events,slow-releases,any-sub-buffer,item-ns=1000000"}));
   return RUN_ALL_TESTS();
 }

@@ -47,6 +47,8 @@ TEST_P(WrongCallTest, GivesTheSpecifiedError) {
   const auto svm = value<cl_device_svm_capabilities>(clGetDeviceInfo, Environment::get().devices()[0],
                                                      cl_uint{CL_DEVICE_SVM_CAPABILITIES});
   if (suite.starts_with("Svm") && svm == 0) GTEST_SKIP() << "the device has no shared virtual memory";
+  if (row.expected == CL_MISALIGNED_SUB_BUFFER_OFFSET && !Environment::get().is_pocl())
+    GTEST_SKIP() << "the driver may take it, as NVIDIA's does";
   EXPECT_EQ(row.call(World::remote()), row.expected) << "through remotecl";
   if (*row.native_differs != '\0' || !Environment::get().is_pocl()) return;
   EXPECT_EQ(row.call(World::native()), row.expected) << "natively";

@@ -72,8 +72,8 @@ cl_mem clCreateSubBuffer(cl_mem parent, cl_mem_flags, cl_buffer_create_type, con
   if (!is(parent, kMemory)) return failed<_cl_mem>(CL_INVALID_MEM_OBJECT, error);
   const auto& region = *static_cast<const cl_buffer_region*>(info);
   if (region.size == 0) return failed<_cl_mem>(CL_INVALID_BUFFER_SIZE, error);
-  if (region.origin % std::max<cl_uint>(settings().base_alignment / 8, 1) != 0)
-    return failed<_cl_mem>(CL_MISALIGNED_SUB_BUFFER_OFFSET, error);
+  const bool is_aligned = region.origin % std::max<cl_uint>(settings().base_alignment / 8, 1) == 0;
+  if (!is_aligned && !settings().takes_any_sub_buffer) return failed<_cl_mem>(CL_MISALIGNED_SUB_BUFFER_OFFSET, error);
   auto* memory = new _cl_mem(parent->context.get(), region.size);
   memory->parent = Held<_cl_mem>(parent);
   memory->data = parent->data + region.origin;

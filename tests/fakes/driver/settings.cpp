@@ -62,6 +62,8 @@ void parse_word(std::string_view word, Settings& settings) {
     settings.memory = number<std::uint64_t>(value, word) << 20;
   } else if (name == "base-alignment") {
     settings.base_alignment = number<cl_uint>(value, word);
+  } else if (name == "any-sub-buffer") {
+    settings.takes_any_sub_buffer = true;
   } else if (name == "kernel-group") {
     settings.kernel_group = number<std::size_t>(value, word);
   } else if (name == "kernel-us") {

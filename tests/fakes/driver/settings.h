@@ -28,8 +28,9 @@ struct Settings {
   std::chrono::nanoseconds item_time{0};
   std::chrono::seconds clock_ahead{0};  // of the machine's
   std::uint64_t memory = std::uint64_t{64} << 20;
-  cl_uint base_alignment = 1024;  // of sub-buffers, in bits
-  std::size_t kernel_group = 64;  // what kernels say of the largest work-group; they run larger ones
+  cl_uint base_alignment = 1024;      // of sub-buffers, in bits
+  bool takes_any_sub_buffer = false;  // whatever their alignment
+  std::size_t kernel_group = 64;      // what kernels say of the largest work-group; they run larger ones
   // Commands run on the thread that flushes or waits, so that the order of everything is the caller's.
   bool is_threadless = false;
   // The events of kernels, and of markers without a wait list, end in the order in which they were enqueued, whatever
