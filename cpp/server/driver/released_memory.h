@@ -24,7 +24,8 @@ class ReleasedMemory {
   // Takes over the owner's reference. `released` is called when the driver has the memory back. With `bytes` of 0 the
   // object has no memory of its own, and is not kept.
   void add(cl_mem memory, std::uint64_t bytes, std::function<void()> released) EXCLUDES(mutex_);
-  // Called when a queue is gone, because nobody may release or create an object after its last command.
+  // Called when a queue is gone, because nobody may release or create an object after its last command, and now and
+  // then while somebody looks at the device's load.
   void release_if_idle() EXCLUDES(mutex_);
   // Releases all that are kept, whatever that waits for. Returns false if there are none.
   bool release_all() EXCLUDES(mutex_);

@@ -24,7 +24,11 @@ void LoadSampler::run() {
       }
       if (thread_.is_stopping()) return;
     }
-    if (looks % kLooksPerSearch == 0) find_ends_();
+    if (looks % kLooksPerSearch == 0) {
+      find_ends_();
+      // What was released during a kernel would count as used until the next release.
+      for (const auto& device : driver_.devices()) device->released_memory().release_if_idle();
+    }
     for (const auto& device : driver_.devices()) device->load().look(std::chrono::steady_clock::now());
   }
 }

@@ -40,6 +40,11 @@ class LateEventsTest : public FakeDriverTest {
     }
     return sum;
   }
+  static bool memory_falls_below(std::uint64_t size) {
+    const auto end = std::chrono::steady_clock::now() + 10s;
+    while (memory_used() >= size && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(10ms);
+    return memory_used() < size;
+  }
   // The others have ended.
   void seen() { status_when_seen_ = status(long_); }
 
@@ -142,11 +147,18 @@ TEST_F(LateEventsTest, ReleasedMemoryIsFreeOnceNobodyUsesTheDevice) {
     seen();
     check(clFinish(busy_));
   }
-  const auto end = std::chrono::steady_clock::now() + 10s;
-  while (memory_used() >= kInts * sizeof(int) && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(10ms);
-  }
-  EXPECT_LT(memory_used(), kInts * sizeof(int));
+  EXPECT_TRUE(memory_falls_below(kInts * sizeof(int)));
+}
+
+TEST_F(LateEventsTest, ReleasedMemoryIsFreeOnceTheDeviceIsSeenIdle) {
+  constexpr std::size_t kInts = 1 << 18;
+  Owned<cl_mem> other = make_buffer(context_, std::vector<int>(kInts, 5));
+  EXPECT_EQ(read<int>(queue_, other, 1).front(), 5);
+  other.reset();
+  EXPECT_GE(memory_used(), kInts * sizeof(int));
+  seen();
+  check(clFinish(busy_));
+  EXPECT_TRUE(memory_falls_below(kInts * sizeof(int)));
 }
 
 TEST_F(LateEventsTest, ReleasedMemoryIsThereForThoseWhoNeedIt) {
