@@ -23,7 +23,7 @@ KernelTimes::Forecast KernelTimes::at(double size) const {
   result.above_ = high.seconds.data();
   result.least_below_ = low.least.data();
   result.least_above_ = high.least.data();
-  result.columns_ = columns_;
+  result.devices_ = columns_ - kShared;
   result.groups_ = groups_;
   if (&low == &high) {
     result.below_share_ = std::max(size, 1.0) / low.size;

@@ -25,7 +25,7 @@ class KernelTimes {
   class Forecast {
    public:
     // 0 where it has not been measured.
-    Seconds measured(DeviceId device) const { return kShared + device < columns_ ? at(kShared + device) : 0; }
+    Seconds measured(DeviceId device) const { return device < devices_ ? at(kShared + device) : 0; }
     // From what other devices needed, those of the same type if there are any; 0 if none has run it.
     Seconds predicted(const Pace& pace) const {
       if (!below_) return 0;
@@ -40,7 +40,7 @@ class KernelTimes {
     // The same for another kernel: nothing of it is measured.
     Forecast for_another() const {
       Forecast result = *this;
-      result.columns_ = result.groups_ = 0;
+      result.devices_ = result.groups_ = 0;
       return result;
     }
 
@@ -52,7 +52,7 @@ class KernelTimes {
     const float* above_ = nullptr;
     const float* least_below_ = nullptr;
     const float* least_above_ = nullptr;
-    std::size_t columns_ = 0, groups_ = 0;
+    std::size_t devices_ = 0, groups_ = 0;  // that have columns
     double below_share_ = 0, above_share_ = 0;
   };
 
