@@ -9,15 +9,16 @@ namespace remotecl {
 namespace {
 
 constexpr std::array<std::uint8_t, 8> kBinaryMagic = {0x7F, 'r', 'e', 'm', 'o', 't', 'e', '\n'};
-constexpr std::uint32_t kVersion = 2;
+constexpr std::uint32_t kVersion = 1;
+// Beside OpenCL's qualifiers of an argument's type: the application was told nothing of it.
+constexpr std::uint64_t kIsHidden = std::uint64_t{1} << 63;
 
 struct ArgumentFacts {
   ArgumentKind kind;
   std::uint32_t address;
   std::uint32_t access;
   std::uint64_t type_qualifier;
-  std::int32_t info_status;
-  REMOTECL_FIELDS(kind, address, access, type_qualifier, info_status)
+  REMOTECL_FIELDS(kind, address, access, type_qualifier)
 };
 struct KernelFacts {
   std::string_view name;
@@ -53,8 +54,8 @@ std::vector<std::byte> pack_binary(Bytes native, const std::map<std::string, Ker
   std::vector<KernelFacts> facts;
   for (std::size_t i = 0; i < known.size(); ++i) {
     for (const ArgumentInfo& argument : known[i]->arguments) {
-      arguments[i].push_back(
-          {argument.kind, argument.address, argument.access, argument.type_qualifier, argument.info_status});
+      const std::uint64_t hidden = argument.info_status == CL_SUCCESS ? 0 : kIsHidden;
+      arguments[i].push_back({argument.kind, argument.address, argument.access, argument.type_qualifier | hidden});
     }
     facts.push_back({known[i]->name, std::span<const ArgumentFacts>(arguments[i])});
   }
@@ -87,8 +88,8 @@ BinaryContainer unpack_binary(Bytes binary) {
       info.kind = argument.kind;
       info.address = argument.address;
       info.access = argument.access;
-      info.type_qualifier = argument.type_qualifier;
-      info.info_status = argument.info_status;
+      info.type_qualifier = argument.type_qualifier & ~kIsHidden;
+      info.info_status = (argument.type_qualifier & kIsHidden) == 0 ? CL_SUCCESS : CL_KERNEL_ARG_INFO_NOT_AVAILABLE;
     });
   });
   return container;

@@ -69,13 +69,13 @@ TEST(BinaryContainer, RefusesEveryChangeAndEveryCut) {
 
 TEST(BinaryContainer, SaysThatAnotherVersionIsOne) {
   auto packed = pack_binary(kNative, kernels());
-  packed[8] = std::byte{3};
+  packed[8] = std::byte{2};
   try {
     unpack_binary(packed);
     FAIL();
   } catch (const BinaryError& error) {
     EXPECT_STREQ(error.what(),
-                 "its format has version 3, this remotecl reads version 2: build the program from source");
+                 "its format has version 2, this remotecl reads version 1: build the program from source");
   }
 }
 
