@@ -83,6 +83,7 @@ void SessionWatch::look() {
     const LogScope scope(session->id());
     session->stop_networks_of_absent();
   }
+  if (!limited.empty()) find_leaders();
   for (const auto& session : limited) end_if_overdue(*session);
   for (const auto& session : stuck) {
     const LogScope scope(session->id());
@@ -90,13 +91,31 @@ void SessionWatch::look() {
   }
 }
 
-// Only the session whose command runs is ended, not one whose command waits for another session's.
+void SessionWatch::find_leaders() {
+  const auto now = std::chrono::steady_clock::now();
+  leaders_.resize(driver_.devices().size());
+  for (std::size_t i = 0; i < leaders_.size(); ++i) {
+    std::optional<Leader>& leader = leaders_[i];
+    const auto longest = driver_.devices()[i]->turns()->longest();
+    if (!longest) {
+      leader.reset();
+    } else if (!leader) {
+      leader = Leader{*longest, longest->since};
+    } else if (leader->longest.session != longest->session) {
+      leader = Leader{*longest, now};  // it may have waited for the other session until now
+    } else if (leader->longest.since != longest->since) {
+      leader = Leader{*longest, longest->since};
+    }
+  }
+}
+
+// Only the session whose command runs is ended, not one whose command waits, or has waited, for another session's.
 void SessionWatch::end_if_overdue(Session& session) const {
   const auto limit = *session.grant().command_time_max();
   for (const auto& device : driver_.devices()) {
-    const auto longest = device->turns()->longest();
-    if (!longest || longest->session != session.id()) continue;
-    if (std::chrono::steady_clock::now() - longest->since <= limit) continue;
+    const auto& leader = leaders_[device->index()];
+    if (!leader || leader->longest.session != session.id()) continue;
+    if (std::chrono::steady_clock::now() - leader->since <= limit) continue;
     const LogScope scope(session.id(), device->index());
     log_warning("a command of user {} has run for more than {} s; the session ends", session.grant().user().name(),
                 limit.count());

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "runtime/base/ref_counted.h"
@@ -46,10 +47,17 @@ class SessionWatch {
   void run() EXCLUDES(thread_.mutex);
   bool has_work() const REQUIRES(thread_.mutex);
   void look() EXCLUDES(thread_.mutex);
+  // What a device has had of one session for longest, and since when that is so of no other session's.
+  struct Leader {
+    DeviceTurns::Longest longest;
+    std::chrono::steady_clock::time_point since;
+  };
+  void find_leaders();
   void end_if_overdue(Session& session) const;
 
   const NativeDriver& driver_;
   const std::function<void(Session&)> stuck_;
+  std::vector<std::optional<Leader>> leaders_;  // by device; the thread's
   std::map<Session*, Watched> sessions_ GUARDED_BY(thread_.mutex);
   StoppableThread thread_{[this] { run(); }};
 };

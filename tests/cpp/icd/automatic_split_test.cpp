@@ -97,11 +97,14 @@ TEST_F(AutomaticSplitTest, ALongKernelIsDividedOnceBothDevicesHaveRunItWhole) {
   const auto time = [&](cl_profiling_info name) { return value<cl_ulong>(clGetEventProfilingInfo, event.get(), name); };
   auto elapsed = std::chrono::steady_clock::duration::max();
   cl_ulong runtime = ~cl_ulong{0};
+  nlohmann::json why;            // of the fastest
   for (int i = 0; i < 5; ++i) {  // other processes may delay some
     const auto begin = std::chrono::steady_clock::now();
     check(run(queue_, kernel, kItems, {}, event.out()));
     check(clWaitForEvents(1, event.pointer()));
-    elapsed = std::min(elapsed, std::chrono::steady_clock::now() - begin);
+    const auto took = std::chrono::steady_clock::now() - begin;
+    if (took < elapsed) why = explain(event);
+    elapsed = std::min(elapsed, took);
     EXPECT_EQ(data(), all(++runs));
     runtime = std::min(runtime, time(CL_PROFILING_COMMAND_END) - time(CL_PROFILING_COMMAND_START));
   }
@@ -109,7 +112,6 @@ TEST_F(AutomaticSplitTest, ALongKernelIsDividedOnceBothDevicesHaveRunItWhole) {
   EXPECT_GT(runtime, 15'000'000u);
   EXPECT_LT(runtime, 35'000'000u);
 
-  const nlohmann::json why = explain(event);
   ASSERT_EQ(why["parts"].size(), 2u);
   EXPECT_NE(why["parts"][0]["device"]["server"], why["parts"][1]["device"]["server"]);
   EXPECT_NEAR(why["parts"][0]["share"].get<double>(), 0.5, 0.15);

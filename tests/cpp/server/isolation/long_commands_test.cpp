@@ -127,6 +127,20 @@ TEST(LongCommandsTest, OnlyWhoRunsOneForTooLongEnds) {
   waits.client().ping();
 }
 
+// Both of these would be over the limit if the time were counted in which one waits for the other.
+TEST(LongCommandsTest, WhoHasWaitedForAnotherHasTheWholeTime) {
+  LimitsTable limits = limits_of(2);
+  limits.session.command_seconds = 2;
+  server::Server server(Address{"127.0.0.1", 0}, "0", {}, {}, std::move(limits));
+  LongWork first(server.address()), second(server.address());
+  first.run_for(1200ms);
+  first.client().ping();
+  second.run_for(1200ms);
+  first.finish();
+  second.finish();
+  second.client().ping();
+}
+
 }  // namespace
 }  // namespace remotecl::testing
 
