@@ -99,11 +99,9 @@ void SessionWatch::find_leaders() {
     const auto longest = driver_.devices()[i]->turns()->longest();
     if (!longest) {
       leader.reset();
-    } else if (!leader) {
-      leader = Leader{*longest, longest->since};
-    } else if (leader->longest.session != longest->session) {
+    } else if (leader && leader->longest.session != longest->session) {
       leader = Leader{*longest, now};  // it may have waited for the other session until now
-    } else if (leader->longest.since != longest->since) {
+    } else if (!leader || leader->longest.since != longest->since) {
       leader = Leader{*longest, longest->since};
     }
   }
