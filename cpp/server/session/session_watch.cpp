@@ -83,7 +83,7 @@ void SessionWatch::look() {
     const LogScope scope(session->id());
     session->stop_networks_of_absent();
   }
-  if (!limited.empty()) find_leaders();
+  if (!limited.empty()) find_longest();
   for (const auto& session : limited) end_if_overdue(*session);
   for (const auto& session : stuck) {
     const LogScope scope(session->id());
@@ -91,19 +91,16 @@ void SessionWatch::look() {
   }
 }
 
-void SessionWatch::find_leaders() {
+void SessionWatch::find_longest() {
   const auto now = std::chrono::steady_clock::now();
-  leaders_.resize(driver_.devices().size());
-  for (std::size_t i = 0; i < leaders_.size(); ++i) {
-    std::optional<Leader>& leader = leaders_[i];
-    const auto longest = driver_.devices()[i]->turns()->longest();
-    if (!longest) {
-      leader.reset();
-    } else if (leader && leader->longest.session != longest->session) {
-      leader = Leader{*longest, now};  // it may have waited for the other session until now
-    } else if (!leader || leader->longest.since != longest->since) {
-      leader = Leader{*longest, longest->since};
+  longest_.resize(driver_.devices().size());
+  for (std::size_t i = 0; i < longest_.size(); ++i) {
+    auto longest = driver_.devices()[i]->turns()->longest();
+    if (const auto& before = longest_[i]; longest && before) {
+      // Another session may have waited for the one before until now.
+      longest->since = std::max(longest->since, before->session == longest->session ? before->since : now);
     }
+    longest_[i] = longest;
   }
 }
 
@@ -111,9 +108,9 @@ void SessionWatch::find_leaders() {
 void SessionWatch::end_if_overdue(Session& session) const {
   const auto limit = *session.grant().command_time_max();
   for (const auto& device : driver_.devices()) {
-    const auto& leader = leaders_[device->index()];
-    if (!leader || leader->longest.session != session.id()) continue;
-    if (std::chrono::steady_clock::now() - leader->since <= limit) continue;
+    const auto& longest = longest_[device->index()];
+    if (!longest || longest->session != session.id()) continue;
+    if (std::chrono::steady_clock::now() - longest->since <= limit) continue;
     const LogScope scope(session.id(), device->index());
     log_warning("a command of user {} has run for more than {} s; the session ends", session.grant().user().name(),
                 limit.count());

@@ -47,17 +47,13 @@ class SessionWatch {
   void run() EXCLUDES(thread_.mutex);
   bool has_work() const REQUIRES(thread_.mutex);
   void look() EXCLUDES(thread_.mutex);
-  // What a device has had of one session for longest, and since when that is so of no other session's.
-  struct Leader {
-    DeviceTurns::Longest longest;
-    std::chrono::steady_clock::time_point since;
-  };
-  void find_leaders();
+  void find_longest();
   void end_if_overdue(Session& session) const;
 
   const NativeDriver& driver_;
   const std::function<void(Session&)> stuck_;
-  std::vector<std::optional<Leader>> leaders_;  // by device; the thread's
+  // By device, without the time in which the session waited for another one. Only the watch's thread uses it.
+  std::vector<std::optional<DeviceTurns::Longest>> longest_;
   std::map<Session*, Watched> sessions_ GUARDED_BY(thread_.mutex);
   StoppableThread thread_{[this] { run(); }};
 };

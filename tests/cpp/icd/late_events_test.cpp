@@ -18,6 +18,7 @@ class LateEventsTest : public FakeDriverTest {
  protected:
   // Until the long kernel has ended.
   static constexpr std::size_t kLong = 1500;  // items, of a millisecond each
+  static constexpr std::uint64_t kLarge = 1 << 20;
 
   explicit LateEventsTest(cl_device_type type = CL_DEVICE_TYPE_GPU) : device_(devices(type).front()) {
     set_arguments(fill_, buffer_, 37);
@@ -40,10 +41,19 @@ class LateEventsTest : public FakeDriverTest {
     }
     return sum;
   }
-  static bool memory_falls_below(std::uint64_t size) {
+  // Releases a buffer while the long kernel runs, and waits for that kernel.
+  void release_large(cl_command_queue queue) {
+    Owned<cl_mem> large = make_buffer(context_, std::vector<int>(kLarge / sizeof(int), 5));
+    EXPECT_EQ(read<int>(queue, large, 1).front(), 5);
+    large.reset();
+    EXPECT_GE(memory_used(), kLarge);
+    seen();
+    check(clFinish(busy_));
+  }
+  static bool large_becomes_free() {
     const auto end = std::chrono::steady_clock::now() + 10s;
-    while (memory_used() >= size && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(10ms);
-    return memory_used() < size;
+    while (memory_used() >= kLarge && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(10ms);
+    return memory_used() < kLarge;
   }
   // The others have ended.
   void seen() { status_when_seen_ = status(long_); }
@@ -137,28 +147,13 @@ TEST_F(LateEventsTest, NothingWaitsForTheReleaseOfABuffer) {
 }
 
 TEST_F(LateEventsTest, ReleasedMemoryIsFreeOnceNobodyUsesTheDevice) {
-  constexpr std::size_t kInts = 1 << 18;
-  {
-    const Owned<cl_command_queue> queue = make_queue(context_, device_);
-    Owned<cl_mem> other = make_buffer(context_, std::vector<int>(kInts, 5));
-    EXPECT_EQ(read<int>(queue, other, 1).front(), 5);
-    other.reset();
-    EXPECT_GE(memory_used(), kInts * sizeof(int));
-    seen();
-    check(clFinish(busy_));
-  }
-  EXPECT_TRUE(memory_falls_below(kInts * sizeof(int)));
+  release_large(make_queue(context_, device_));
+  EXPECT_TRUE(large_becomes_free());
 }
 
 TEST_F(LateEventsTest, ReleasedMemoryIsFreeOnceTheDeviceIsSeenIdle) {
-  constexpr std::size_t kInts = 1 << 18;
-  Owned<cl_mem> other = make_buffer(context_, std::vector<int>(kInts, 5));
-  EXPECT_EQ(read<int>(queue_, other, 1).front(), 5);
-  other.reset();
-  EXPECT_GE(memory_used(), kInts * sizeof(int));
-  seen();
-  check(clFinish(busy_));
-  EXPECT_TRUE(memory_falls_below(kInts * sizeof(int)));
+  release_large(queue_);
+  EXPECT_TRUE(large_becomes_free());
 }
 
 TEST_F(LateEventsTest, ReleasedMemoryIsThereForThoseWhoNeedIt) {
@@ -222,7 +217,7 @@ int main(int argc, char** argv) {
   ::testing::AddGlobalTestEnvironment(remotecl::testing::Environment::with_options(
       1, {"--kernel-sockets"}, nullptr,
       {"OCL_ICD_VENDORS=" REMOTECL_FAKE_DRIVER, "OCL_ICD_PLATFORM_SORT=none",
-       "REMOTECL_FAKE_DRIVER=platform=NVIDIA "
-       "CUDA,gpu=2,cpu=1,late-events,slow-releases,any-sub-buffer,item-ns=1000000"}));
+       "REMOTECL_FAKE_DRIVER=platform=NVIDIA CUDA,gpu=2,cpu=1,late-events,slow-releases,"
+       "any-sub-buffer,item-ns=1000000"}));
   return RUN_ALL_TESTS();
 }

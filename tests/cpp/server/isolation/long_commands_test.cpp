@@ -129,9 +129,7 @@ TEST(LongCommandsTest, OnlyWhoRunsOneForTooLongEnds) {
 
 // Both of these would be over the limit if the time were counted in which one waits for the other.
 TEST(LongCommandsTest, WhoHasWaitedForAnotherHasTheWholeTime) {
-  LimitsTable limits = limits_of(2);
-  limits.session.command_seconds = 2;
-  server::Server server(Address{"127.0.0.1", 0}, "0", {}, {}, std::move(limits));
+  server::Server server(Address{"127.0.0.1", 0}, "0", {}, {}, limits_of(2));
   LongWork first(server.address()), second(server.address());
   first.run_for(1200ms);
   first.client().ping();
