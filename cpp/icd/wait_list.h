@@ -87,7 +87,7 @@ cl_int maybe_blocking_write(CommandQueue& queue, bool blocking, Dependencies& de
   const cl_int code = enqueue(dependencies.event());
   if (code != CL_SUCCESS) return code;
   Event* const event = is_wanted ? *dependencies.event() : nullptr;
-  context.returned_writes().returned(event != nullptr ? *event->queue() : queue, event);
+  context.returned_writes().returned(event != nullptr ? *event->queue() : queue);
   if (event != nullptr && !event->ended()) WaitLimit::note(WaitLimit::kUnended);
   return dependencies.finish(code);
 }

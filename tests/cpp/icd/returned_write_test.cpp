@@ -108,6 +108,23 @@ TEST_F(ReturnedWriteTest, AFailureIsStillReported) {
   EXPECT_EQ(clFinish(queue_), CL_OUT_OF_RESOURCES);
 }
 
+TEST_F(ReturnedWriteTest, AFailureHarmsNoCommandOfAnotherQueue) {
+  const Owned<cl_command_queue> other = make_queue(context_, gpu_);
+  fill_slowly(other);
+  check(clFinish(other));
+  for (const std::size_t count : {few_.size(), std::size_t{100'000}, kMany}) {
+    const std::vector<int> numbers(count);
+    Owned<cl_event> event;
+    fill_slowly(queue_);  // keeps the write from failing before it returns
+    command_driver("fail=clEnqueueWriteBuffer");
+    check(clEnqueueWriteBuffer(queue_, second_, CL_TRUE, 0, count * sizeof(int), numbers.data(), 0, nullptr,
+                               event.out()));
+    EXPECT_EQ(seen(other, first_), filled_) << count;
+    EXPECT_NE(clWaitForEvents(1, event.pointer()), CL_SUCCESS) << count;
+    command_driver("kernel-us=100000");
+  }
+}
+
 TEST_F(ReturnedWriteTest, QueuesThatWaitForEachOtherAreFreed) {
   std::atomic<bool> is_destroyed = false;
   {

@@ -23,8 +23,12 @@ Ref<Event> replace(std::vector<Ref<Event>>& events, const Ref<Event>& newest) {
 ReturnedWrites::ReturnedWrites() = default;
 ReturnedWrites::~ReturnedWrites() = default;
 
+bool ReturnedWrites::has_ended(CommandQueue& queue) {
+  return queue.returned_writes().last.load() <= queue.ended_sequence();
+}
+
 Ref<Event> ReturnedWrites::mark(CommandQueue& queue) {
-  if (queue.returned_writes().last.load() <= queue.ended_sequence() || queue.session().lost()) return nullptr;
+  if (has_ended(queue) || queue.session().lost()) return nullptr;
   auto marker = make_ref<Event>(queue, CL_COMMAND_MARKER, true, true);
   queue.session().append(EnqueueMarker{queue.id(), marker->id(), 0, 1, {}});
   return marker;
@@ -80,12 +84,12 @@ void ReturnedWrites::released(CommandQueue& queue) {
   if (!marker->at_end(end)) end();
 }
 
-void ReturnedWrites::returned(CommandQueue& queue, Event* event) {
+void ReturnedWrites::returned(CommandQueue& queue) {
   OfQueue& own = queue.returned_writes();
-  own.last.store(event != nullptr ? event->sequence() : queue.last_sequence());
+  own.last.store(queue.last_sequence());
   if (!own.has_neighbours.load()) return;
-  const Ref<Event> end = event != nullptr ? Ref<Event>(event) : mark(queue);
-  if (!end || end->ended()) return;
+  const Ref<Event> end = mark(queue);
+  if (!end) return;
   std::vector<Ref<Event>> unneeded;
   const MutexLock lock(mutex_);
   for (Entry& other : queues_) {
@@ -107,7 +111,8 @@ void ReturnedWrites::ordered(const CommandQueue& queue, std::vector<Ref<Event>>&
   if (entry == nullptr) return;
   // Commands of an out-of-order queue do not come after this one.
   std::erase_if(entry->before, [&](const Ref<Event>& event) {
-    return std::find(before.begin(), before.end(), event) != before.end() && (queue.in_order() || event->ended());
+    return std::find(before.begin(), before.end(), event) != before.end() &&
+           (queue.in_order() || has_ended(*event->queue()));
   });
   entry->queue->returned_writes().has_before.store(!entry->before.empty());
 }

@@ -34,10 +34,10 @@ class ReturnedWrites {
   // The queue is being destroyed.
   void gone(const CommandQueue& queue) EXCLUDES(mutex_);
 
-  // A blocking write of this in-order queue returns before its end. `event`: the write's, or null; then the queue's
-  // commands so far are waited for where that is necessary.
-  void returned(CommandQueue& queue, Event* event) EXCLUDES(mutex_);
-  // The writes that the next command of this queue has to wait for.
+  // A blocking write of this in-order queue returns before its end.
+  void returned(CommandQueue& queue) EXCLUDES(mutex_);
+  // The markers behind such writes that the next command of this queue has to wait for. They succeed even if the writes
+  // fail, as the failure of a write harms no command of another queue.
   std::vector<Ref<Event>> before(const CommandQueue& queue) EXCLUDES(mutex_);
   // A command that waits for `before` has been sent.
   void ordered(const CommandQueue& queue, std::vector<Ref<Event>>& before) EXCLUDES(mutex_);
@@ -48,7 +48,9 @@ class ReturnedWrites {
     std::vector<Ref<Event>> before;  // one for each other queue
   };
 
-  // Returns null if everything before the queue's last returned write is known to have ended.
+  // Whether the queue's last returned write is known to have ended, and so everything before it.
+  static bool has_ended(CommandQueue& queue);
+  // Returns null if the write has ended.
   static Ref<Event> mark(CommandQueue& queue);
   Entry* find(const CommandQueue& queue) REQUIRES(mutex_);
 
