@@ -19,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kServers = 15;
+constexpr int kServers = 16;
 
 class LostServerTest : public ::testing::Test {
  protected:
@@ -299,6 +299,33 @@ TEST_F(LostServerTest, ATransferWhoseContentSizeIsLostIsRefused) {
   EXPECT_EQ(clEnqueueMigrateMemObjects(to, 1, buffer.pointer(), 0, 0, nullptr, nullptr), CL_DEVICE_NOT_AVAILABLE);
 }
 
+// They should get to the survivor's first device, and from there to its second one.
+TEST_F(LostServerTest, BytesThatNeverComeHarmNoCommandThatOverwritesThem) {
+  const cl_device_id second = Environment::get().all_devices().back();
+  const Owned<cl_context> context = make_context({device(), survivor(), second});
+  const Owned<cl_command_queue> from = make_queue(context, device()), to = make_queue(context, survivor());
+  const Owned<cl_command_queue> reader = make_queue(context, second), writer = make_queue(context, second);
+  const Owned<cl_event> never = make_user_event(context);
+  constexpr std::size_t kCount = 100'000;
+  const Owned<cl_mem> buffer = make_buffer(context, kCount * sizeof(int));
+  std::vector<int> got(kCount);
+  Owned<cl_event> there, overwritten;
+  const auto fill = [&](cl_command_queue queue, int value, const std::vector<cl_event>& after, cl_event* event) {
+    return clEnqueueFillBuffer(queue, buffer, &value, sizeof value, 0, kCount * sizeof value,
+                               static_cast<cl_uint>(after.size()), after.empty() ? nullptr : after.data(), event);
+  };
+  check(fill(from, 5, {never}, nullptr));
+  check(clEnqueueMigrateMemObjects(to, 1, buffer.pointer(), 0, 0, nullptr, nullptr));
+  check(clEnqueueReadBuffer(reader, buffer, CL_FALSE, 0, kCount * sizeof(int), got.data(), 0, nullptr, there.out()));
+  check(fill(writer, 7, {}, overwritten.out()));
+  check(clFlush(writer));
+  kill_server();
+  EXPECT_EQ(clWaitForEvents(1, overwritten.pointer()), CL_SUCCESS);
+  EXPECT_EQ(read<int>(writer, buffer, kCount), std::vector<int>(kCount, 7));
+  EXPECT_NE(clWaitForEvents(1, there.pointer()), CL_SUCCESS);
+  check(clSetUserEventStatus(never, -1));
+}
+
 TEST_F(LostServerTest, ImageFormatsAreThoseOfTheOtherServer) {
   const Owned<cl_context> lost = make_context({device()});
   kill_server();
@@ -318,6 +345,7 @@ TEST_F(LostServerTest, ImageFormatsAreThoseOfTheOtherServer) {
 int main(int argc, char** argv) {
   ::setenv("REMOTECL_LOG", "off", 1);  // the losses are meant
   ::testing::InitGoogleTest(&argc, argv);
-  ::testing::AddGlobalTestEnvironment(new remotecl::testing::Environment(remotecl::testing::kServers));
+  ::testing::AddGlobalTestEnvironment(
+      new remotecl::testing::Environment(remotecl::testing::kServers, {"POCL_DEVICES=pthread basic"}));
   return RUN_ALL_TESTS();
 }

@@ -79,7 +79,7 @@ void TransferPlanner::overwrites(MemoryObject& buffer, ByteRange range) {
   for (const InboundTransfer& arrival : buffer.storage().site(location_).arrivals) {
     const bool implied = arrival.awaited_by.get() == &queue_ && queue_.in_order();
     if (implied || waits_already(*arrival.event) || !intersect(arrival.range, range)) continue;
-    arrival.from_other_server ? waits_for_end(*arrival.event) : waits_for(*arrival.event);
+    arrival.may_fail_alone ? waits_for_end(*arrival.event) : waits_for(*arrival.event);
     if (record_ != nullptr) record_->waits_for(arrival.event->id());
   }
 }

@@ -91,7 +91,7 @@ void TransferPlanner::push(MemoryObject& root, const Missing& missing, const Tra
             .is_prompt = push.after.empty(),
             .hops = chosen.hops + 1,
             .transfer = !is_limited && push.is_large() ? push.transfer : 0,
-            .from_other_server = true},
+            .may_fail_alone = true},
            is_limited);
 }
 
@@ -163,7 +163,14 @@ void TransferPlanner::transfer(MemoryObject& root, const Missing& missing, Locat
       session(), tracer.commit(std::move(record)),
       EnqueueTransfer{to.id(), arrival->id(), root.id(), root.image() != nullptr ? 1u : 0u,
                       context().device_at(from).index(), range.offset, range.size, std::span<const EventId>(waits)});
-  arriving(root, missing, from, {arrival, missing.range, missing.holders, false}, range != missing.range);
+  // The other device may still be getting them from another server.
+  arriving(root, missing, from,
+           {.event = arrival,
+            .range = missing.range,
+            .holders_before = missing.holders,
+            .is_prompt = false,
+            .may_fail_alone = true},
+           range != missing.range);
 }
 
 // The first one is the largest.
@@ -209,7 +216,7 @@ void TransferPlanner::relay(MemoryObject& root, const Missing& missing, Location
             .range = missing.range,
             .holders_before = missing.holders,
             .is_prompt = false,
-            .from_other_server = true});
+            .may_fail_alone = true});
 }
 
 // `slot_free` ends when the piece's memory is free; null if it is free already.

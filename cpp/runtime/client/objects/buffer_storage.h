@@ -26,7 +26,7 @@ struct InboundTransfer {
   TransferId transfer = 0;         // of a large one, whose bytes the server may forward while they arrive; else 0
   std::uint64_t writes = 0;        // BufferStorage::writes at its start; unchanged as long as the bytes are
   Ref<CommandQueue> awaited_by{};  // has a command that waits for it; null: no such command was sent
-  bool from_other_server = false;  // that server may be lost while this one goes on
+  bool may_fail_alone = false;     // because a server that the bytes come from gets lost, but not this one
 };
 
 // The transfers and commands in progress at one location of a buffer.
