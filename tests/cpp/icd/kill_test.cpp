@@ -23,6 +23,9 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
+// Those of each server, a bit for each.
+constexpr unsigned kDevices[KillPlan::kServers] = {1, 2 + 4, 8};
+
 // A client has to be done by then, a session's end to be known.
 constexpr auto kPatience = 30s;
 
@@ -111,7 +114,7 @@ struct Client {
                  std::string("REMOTECL_SHARED_MEMORY=") + (plan.shares_memory ? "on" : "off")}) {}
 
   ChildProcess process;
-  unsigned lost = 0;  // servers that were killed while it used them
+  unsigned lost = 0;  // devices whose servers were killed while it used them
   bool is_killed = false;
 };
 
@@ -126,10 +129,11 @@ class KillTest : public ::testing::Test {
     // For warm_up(), whose session has several streams only if there are more of them than channels.
     ::setenv("REMOTECL_SHARED_MEMORY", "off", 1);
     ::setenv("REMOTECL_BULK_CHANNELS", "1", 1);
-    // Links between servers use shared memory where both do.
+    // Links between servers use shared memory where both do. One server has two devices.
     for (unsigned i = 0; i < KillPlan::kServers; ++i) {
       servers_.push_back(std::make_unique<Server>(
           std::vector<std::string>{std::string("REMOTECL_SHARED_MEMORY=") + (i == 2 ? "off" : "on"),
+                                   std::string("POCL_DEVICES=") + (i == 1 ? "pthread pthread" : "pthread"),
                                    "REMOTECL_BULK_STREAMS=" + std::to_string(KillPlan::kStreamsMax)}));
     }
   }
@@ -157,7 +161,7 @@ void KillTest::carry_out(const KillPlan& plan, const KillPlan::Step& step) {
   switch (step.kind) {
     case Kind::kKillServer:
       servers_[step.which]->kill();
-      for (const auto& client : clients_) client->lost |= 1u << step.which;
+      for (const auto& client : clients_) client->lost |= kDevices[step.which];
       ++totals_.kills;
       return;
     case Kind::kStartServer:

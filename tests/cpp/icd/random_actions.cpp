@@ -82,7 +82,7 @@ void RandomCommands::unmap(const Queue& on, const Range& range, cl_uint* mapped)
       return clEnqueueUnmapMemObject(handle, memories_[range.memory].handle, mapped, count, waits, event);
     });
   };
-  // Who has lost the queue's server still has the mapping, and another one takes what was written.
+  // Who has lost the queue's device still has the mapping, and another one takes what was written.
   bool is_unmapped = unmap_on(on);
   while (!is_unmapped && !is_alone()) is_unmapped = unmap_on(living_queue());
 }

@@ -1,6 +1,6 @@
 // A client of REMOTECL_TEST_SERVERS, some of which are killed meanwhile: gives them random commands from two threads
 // and checks every result. It says "ready" when that is possible, goes on until its standard input ends, and says which
-// servers it has lost.
+// devices it has lost, a bit for each.
 #include <unistd.h>
 
 #include <atomic>
@@ -59,7 +59,7 @@ void play(cl_context context, std::uint64_t seed, std::latch& ready, const std::
 }
 
 TEST(RandomClientTest, EveryResultIsRightOrAnError) {
-  const Owned<cl_context> context = make_context(Environment::get().devices());
+  const Owned<cl_context> context = make_context(Environment::get().all_devices());
   std::latch ready(2);
   std::atomic<bool> enough{false};
   Outcome outcome;

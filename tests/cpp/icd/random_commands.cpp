@@ -45,12 +45,12 @@ RandomCommands::RandomCommands(cl_context context, std::uint64_t seed)
       devices_(list<cl_device_id>(clGetContextInfo, context, CL_CONTEXT_DEVICES)),
       // Drivers need not say otherwise what a kernel only reads, which the model relies on.
       program_(build(context, kKernels, "-cl-kernel-arg-info")) {
-  for (unsigned server = 0; server < devices_.size(); ++server) {
+  for (unsigned device = 0; device < devices_.size(); ++device) {
     const auto offered =
-        value<cl_command_queue_properties>(clGetDeviceInfo, devices_[server], CL_DEVICE_QUEUE_PROPERTIES);
-    queues_.push_back({make_queue(context, devices_[server]), server});
+        value<cl_command_queue_properties>(clGetDeviceInfo, devices_[device], CL_DEVICE_QUEUE_PROPERTIES);
+    queues_.push_back({make_queue(context, devices_[device]), device});
     queues_.push_back(
-        {make_queue(context, devices_[server], offered & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE), server});
+        {make_queue(context, devices_[device], offered & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE), device});
   }
   make_buffers();
   make_image();
@@ -118,8 +118,8 @@ void RandomCommands::step() {
 
 Locations RandomCommands::lost() const {
   Locations lost = 0;
-  for (unsigned server = 0; server < devices_.size(); ++server) {
-    if (value<cl_bool>(clGetDeviceInfo, devices_[server], CL_DEVICE_AVAILABLE) == CL_FALSE) lost |= location_of(server);
+  for (unsigned device = 0; device < devices_.size(); ++device) {
+    if (value<cl_bool>(clGetDeviceInfo, devices_[device], CL_DEVICE_AVAILABLE) == CL_FALSE) lost |= location_of(device);
   }
   return lost;
 }
@@ -138,7 +138,7 @@ std::vector<SharedEvent> RandomCommands::after_all(const Memory& memory) {
 }
 
 bool RandomCommands::enqueue(ModelCommand command, const Queue& on, const Call& call) {
-  command.server = on.server;
+  command.device = on.device;
   command.lost = lost();
   for (const Range& range : command.reads) append(command.waits, memories_[range.memory].written);
   for (const Range& range : command.writes) {
@@ -166,7 +166,7 @@ void RandomCommands::note(ModelCommand command, bool succeeded) {
     }
   } else {
     command.event = nullptr;
-    if ((command.lost & location_of(command.server)) == 0) ++failures_since_repair_;
+    if ((command.lost & location_of(command.device)) == 0) ++failures_since_repair_;
   }
   under_way_.push_back(std::move(command));
 }
@@ -175,8 +175,8 @@ void RandomCommands::finish() {
   for (const Queue& one : queues_) {
     const cl_int error = timed([&] { return clFinish(one.handle); });
     if (error == CL_SUCCESS) continue;
-    EXPECT_EQ(error, CL_DEVICE_NOT_AVAILABLE) << "clFinish of server " << one.server;
-    EXPECT_TRUE((lost() & location_of(one.server)) != 0) << "clFinish fails and server " << one.server << " is there";
+    EXPECT_EQ(error, CL_DEVICE_NOT_AVAILABLE) << "clFinish of device " << one.device;
+    EXPECT_TRUE((lost() & location_of(one.device)) != 0) << "clFinish fails and device " << one.device << " is there";
   }
 }
 
@@ -186,7 +186,7 @@ void RandomCommands::settle() {
   for (ModelCommand& command : under_way_) {
     if (command.event == nullptr) continue;
     command.status = status(*command.event);
-    if (command.status > CL_COMPLETE) {  // of a server that is being lost
+    if (command.status > CL_COMPLETE) {  // of a device that is being lost
       EXPECT_NE(timed([&] { return clWaitForEvents(1, command.event->pointer()); }), CL_SUCCESS) << command.what;
       command.status = status(*command.event);
     }
@@ -197,7 +197,7 @@ void RandomCommands::settle() {
   const Locations lost_now = lost();
   for (const ModelCommand& command : under_way_) {
     model_.carry_out(command, lost_now);
-    if (command.status == CL_SUCCESS || (command.lost & location_of(command.server)) != 0) continue;
+    if (command.status == CL_SUCCESS || (command.lost & location_of(command.device)) != 0) continue;
     ++failures_;
     ++failures_since_repair_;
   }
@@ -264,7 +264,7 @@ const RandomCommands::Queue& RandomCommands::queue() {
 bool RandomCommands::is_alone() const {
   const Locations lost_now = lost();
   return std::all_of(queues_.begin(), queues_.end(),
-                     [lost_now](const Queue& one) { return (lost_now & location_of(one.server)) != 0; });
+                     [lost_now](const Queue& one) { return (lost_now & location_of(one.device)) != 0; });
 }
 
 const RandomCommands::Queue& RandomCommands::living_queue() {
@@ -272,7 +272,7 @@ const RandomCommands::Queue& RandomCommands::living_queue() {
   const std::size_t first = below(queues_.size());
   for (std::size_t i = 0; i < queues_.size(); ++i) {
     const Queue& one = queues_[(first + i) % queues_.size()];
-    if ((lost_now & location_of(one.server)) == 0) return one;
+    if ((lost_now & location_of(one.device)) == 0) return one;
   }
   return queues_[first];
 }

@@ -15,7 +15,7 @@ namespace remotecl::testing {
 // From REMOTECL_TEST_SEED, or random; always the same in one process.
 std::uint64_t test_seed();
 
-// Gives random commands to queues of all servers of the environment, and checks every result against a model. A server
+// Gives random commands to queues of all devices of the context, and checks every result against a model. A server
 // may be lost meanwhile. One thread.
 class RandomCommands {
  public:
@@ -47,7 +47,7 @@ class RandomCommands {
 
   struct Queue {
     Owned<cl_command_queue> handle;
-    unsigned server;
+    unsigned device;
   };
   // A buffer, or the image at last, and what still uses it.
   struct Memory {
@@ -96,9 +96,9 @@ class RandomCommands {
   std::size_t below(std::size_t bound) { return random_() % bound; }
   cl_uint word() { return static_cast<cl_uint>(random_()); }
   Words words(std::size_t count);
-  const Queue& queue();  // nearly always of a server that is there
+  const Queue& queue();  // nearly always of a device that is there
   const Queue& living_queue();
-  bool is_alone() const;  // all servers are lost
+  bool is_alone() const;  // all devices are lost
   std::size_t buffer() { return below(memories_.size() - 1); }
   std::size_t large_buffer() { return 2 + below(4); }
   std::size_t other_than(std::size_t memory);

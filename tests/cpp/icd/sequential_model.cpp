@@ -23,7 +23,7 @@ void SequentialModel::carry_out(const ModelCommand& command, Locations lost) {
 void SequentialModel::succeeded(const ModelCommand& command) {
   const bool known = knows(command.reads);
   if (command.effect) command.effect(*this);
-  const Locations own = location_of(command.server), read_to = command.read_to.value_or(own);
+  const Locations own = location_of(command.device), read_to = command.read_to.value_or(own);
   for (const Range& range : command.reads) {
     auto& [words, locations, perhaps] = contents_[range.memory];
     for (std::size_t i = range.begin; i < range.begin + range.size; ++i) {
@@ -40,11 +40,11 @@ void SequentialModel::failed(const ModelCommand& command, Locations lost) {
   if (!wrong.empty()) ADD_FAILURE() << command.what << " failed with " << command.status << ": " << wrong;
   // A call that fails at once has done nothing.
   const bool was_sent =
-      command.event != nullptr || (command.blocking && (command.lost & location_of(command.server)) == 0);
+      command.event != nullptr || (command.blocking && (command.lost & location_of(command.device)) == 0);
   if (!was_sent) return;
   for (const Range& range : command.reads) {
     std::vector<Locations>& perhaps = contents_[range.memory].perhaps;
-    for (std::size_t i = range.begin; i < range.begin + range.size; ++i) perhaps[i] |= location_of(command.server);
+    for (std::size_t i = range.begin; i < range.begin + range.size; ++i) perhaps[i] |= location_of(command.device);
   }
   for (const Range& range : command.writes) set_locations(range, 0);
 }
@@ -56,15 +56,15 @@ std::string SequentialModel::unexplained(const ModelCommand& command, Locations 
   for (const SharedEvent& event : command.waits) {
     if (status(*event) < 0) return "";
   }
-  const Locations own = location_of(command.server);
-  if ((command.lost & own) != 0 && command.status != CL_DEVICE_NOT_AVAILABLE) return "its server was known to be lost";
+  const Locations own = location_of(command.device);
+  if ((command.lost & own) != 0 && command.status != CL_DEVICE_NOT_AVAILABLE) return "its device was known to be lost";
   if ((lost & own) != 0) return "";
   for (const Range& range : command.reads) {
     const auto& [words, locations, perhaps] = contents_[range.memory];
     for (std::size_t i = range.begin; i < range.begin + range.size; ++i) {
       if ((locations[i] & own) != 0) continue;
       if ((locations[i] & ~lost) == 0) return "";
-      // It may have been taken from a server that was lost on the way.
+      // It may have been taken from a device that was lost on the way.
       if (((locations[i] | perhaps[i]) & lost) != 0) return "";
     }
   }
@@ -75,7 +75,7 @@ std::string SequentialModel::unexplained(const ModelCommand& command, Locations 
       some |= contents_[range.memory].locations[i];
     }
   }
-  return "nothing that it needs is lost: it is on server " + std::to_string(command.server) + ", " +
+  return "nothing that it needs is lost: it is on device " + std::to_string(command.device) + ", " +
          std::to_string(command.lost) + " and then " + std::to_string(lost) + " were lost, all that it reads was in " +
          std::to_string(locations) + ", some of it in " + std::to_string(some);
 }

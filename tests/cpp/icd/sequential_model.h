@@ -16,10 +16,10 @@ namespace remotecl::testing {
 using Words = std::vector<cl_uint>;
 using SharedEvent = std::shared_ptr<Owned<cl_event>>;
 
-// Where words are for certain: a bit for each server, and one for this process.
+// Where words are for certain: a bit for each device, and one for this process.
 using Locations = std::uint8_t;
 inline constexpr Locations kHostLocation = 0x80;
-inline Locations location_of(unsigned server) { return static_cast<Locations>(1u << server); }
+inline Locations location_of(unsigned device) { return static_cast<Locations>(1u << device); }
 
 class SequentialModel;
 
@@ -36,17 +36,17 @@ struct ModelCommand {
   bool blocking = false;
   bool survives = false;               // all that it needs is in a location that is not lost
   bool undefines = false;              // leaves nothing in what it writes
-  std::optional<Locations> read_to{};  // where the words that it reads are afterwards, too, if not on its server
+  std::optional<Locations> read_to{};  // where the words that it reads are afterwards, too, if not on its device
 
   // When it has been enqueued:
-  unsigned server = 0;
-  Locations lost = 0;                // servers of which that was known then
+  unsigned device = 0;
+  Locations lost = 0;                // devices of which that was known then
   std::vector<SharedEvent> waits{};  // for these
   SharedEvent event{};               // null: the call has failed
   cl_int status = CL_SUCCESS;        // of the call; at last of the command
 };
 
-// Predicts the contents of memory after commands that run one after another. Commands fail if their server is lost, or
+// Predicts the contents of memory after commands that run one after another. Commands fail if their device is lost, or
 // if they need the result of one that failed. Reports commands that behave otherwise. One thread.
 class SequentialModel {
  public:
@@ -58,12 +58,12 @@ class SequentialModel {
   Words& words(std::size_t memory) { return contents_[memory].words; }
   cl_uint* at(const Range& range) { return words(range.memory).data() + range.begin; }
 
-  // The next command, which has ended. `lost`: servers by now.
+  // The next command, which has ended. `lost`: devices by now.
   void carry_out(const ModelCommand& command, Locations lost);
   // What it says is what is there, as far as that is known.
   void expect(const std::string& what, const Range& range, const cl_uint* got) const;
 
-  // How many commands have failed that need nothing of a lost server. What a server was about to send counts for a
+  // How many commands have failed that need nothing of a lost device. What a server was about to send counts for a
   // while after its loss.
   std::size_t misses() const { return misses_; }
 
@@ -77,7 +77,7 @@ class SequentialModel {
   struct Contents {
     Words words;
     std::vector<Locations> locations;  // none: nobody knows what the word is
-    std::vector<Locations> perhaps;    // servers that it was on its way to, as well
+    std::vector<Locations> perhaps;    // devices that it was on its way to, as well
   };
 
   bool knows(const std::vector<Range>& ranges) const;
