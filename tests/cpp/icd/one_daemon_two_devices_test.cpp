@@ -92,6 +92,31 @@ TEST_F(TwoDevicesTest, SharedMemoryFollowsTheKernels) {
   }
 }
 
+// It would have to wait for an event that the program sets once it has seen the bytes.
+TEST_F(TwoDevicesTest, ATransferDoesNotWaitForWhatTheWritersQueueGotLater) {
+  for (const cl_command_queue_properties order : {0, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE}) {
+    for (const std::size_t count : kCounts) {
+      const Owned<cl_mem> buffer = make_buffer(context_, count * sizeof(int));
+      const Owned<cl_command_queue> producer = make_queue(context_, all_devices()[0], order);
+      const Owned<cl_event> gate = make_user_event(context_);
+      const int sevens = 7;
+      std::vector<int> got(count);
+      Owned<cl_event> written, arrived;
+      check(clEnqueueFillBuffer(producer, buffer, &sevens, sizeof sevens, 0, count * sizeof(int), 0, nullptr,
+                                written.out()));
+      check(clEnqueueMarkerWithWaitList(producer, 1, gate.pointer(), nullptr));
+      check(clEnqueueReadBuffer(second_, buffer, CL_FALSE, 0, count * sizeof(int), got.data(), 1, written.pointer(),
+                                arrived.out()));
+      check(clFlush(producer));
+      check(clFlush(second_));
+      EXPECT_TRUE(ends(arrived)) << count;
+      check(clSetUserEventStatus(gate, CL_COMPLETE));
+      EXPECT_EQ(got, std::vector<int>(count, 7));
+      check(clFinish(producer));
+    }
+  }
+}
+
 TEST_F(TwoDevicesTest, EachHasAChannelWhereSoManyAreWanted) {
   if (!is_set("REMOTECL_SHARED_MEMORY", "off") || !is_set("REMOTECL_BULK_CHANNELS", "2")) GTEST_SKIP();
   const bool has_four = is_set("REMOTECL_BULK_STREAMS", "4") || std::thread::hardware_concurrency() >= 16;

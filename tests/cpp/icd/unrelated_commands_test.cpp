@@ -80,6 +80,45 @@ TEST_F(UnrelatedCommandsTest, BehindAWriterThatHasEnded) {
   }
 }
 
+// The program has no event of the writer: in an in-order queue that of a later command will do.
+TEST_F(UnrelatedCommandsTest, BehindACommandThatTellsOfTheWritersEnd) {
+  for (const cl_int outcome : {CL_COMPLETE, -1}) {
+    const Owned<cl_command_queue> producer = make_queue(context_, device());
+    const Owned<cl_event> gate = make_user_event(context_);
+    Owned<cl_event> copied, summed;
+    check(run(producer, both_, kCount));
+    check(clEnqueueCopyBuffer(producer, one_, sums_, 0, 0, sizeof(int), 0, nullptr, copied.out()));
+    const Owned<cl_event> held = hold_back(producer, gate);
+    check(run(other_, sum_, kCount, {copied}, summed.out()));
+    check(clFlush(other_));
+    EXPECT_TRUE(ends(summed));
+    clSetUserEventStatus(gate, outcome);
+    EXPECT_EQ(read<int>(other_, sums_, kCount), std::vector<int>(kCount, 3));
+    clFinish(producer);
+  }
+}
+
+// The bytes are there all the same for a command that does not wait for the failed one.
+TEST_F(UnrelatedCommandsTest, ACommandThatFailsAfterTheWriterHarmsNoBytes) {
+  const Owned<cl_command_queue> producer = make_queue(context_, device()), reader = make_queue(context_, device(1));
+  const Owned<cl_event> failing = make_user_event(context_), gate = make_user_event(context_);
+  Owned<cl_event> failed, arrived;
+  std::vector<int> first(kCount), second(kCount);
+  check(fill(producer, one_, 7));
+  check(clEnqueueMarkerWithWaitList(producer, 1, failing.pointer(), failed.out()));
+  const Owned<cl_event> held = hold_back(producer, gate);
+  check(
+      clEnqueueReadBuffer(reader, one_, CL_FALSE, 0, kCount * sizeof(int), first.data(), 1, failed.pointer(), nullptr));
+  check(clEnqueueReadBuffer(reader, one_, CL_FALSE, 0, kCount * sizeof(int), second.data(), 0, nullptr, arrived.out()));
+  check(clFlush(reader));
+  check(clSetUserEventStatus(failing, -1));
+  EXPECT_TRUE(ends(arrived));
+  EXPECT_EQ(second, std::vector<int>(kCount, 7));
+  check(clSetUserEventStatus(gate, CL_COMPLETE));
+  clFinish(producer);
+  clFinish(reader);
+}
+
 TEST_F(UnrelatedCommandsTest, BehindAUserThatHasEnded) {
   for (const auto order : kOrders) {
     const Owned<cl_command_queue> user = make_queue(context_, device(1), order);

@@ -14,6 +14,7 @@ PendingCommand::PendingCommand(CommandQueue& queue, cl_command_type type, WaitLi
   const std::shared_ptr<CommandOrder> order = CoherentHostMemory::order(queue.context());
   // Only its event reports the end of a command of an out-of-order queue.
   if (order && !queue.in_order()) wants_event = true;
+  planner_.set_given(wait);
   for (Event* event : wait) {
     waits_for(*event);
     if (error() != CL_SUCCESS) return;

@@ -52,17 +52,37 @@ Array<EventId> TransferPlanner::wait_list() {
 
 const Event* TransferPlanner::take_write_event(const Site::User& user) {
   if (!user.writes.last_ends_last(*user.queue)) return nullptr;
-  // A later command of the queue will not do: it may fail without any harm to the bytes.
-  const auto is_last_write = [&user](const Ref<Event>& event) {
-    return event->queue() == user.queue.get() && event->sequence() == user.writes.last;
+  const auto is_last_write = [&user](const auto& event) {
+    return event->queue() == user.queue.get() && event->sequence() == user.writes.last && event->session() != nullptr;
   };
   const auto taken = std::ranges::find_if(held_, is_last_write);
   if (taken != held_.end()) return taken->get();
   const auto at = std::ranges::find_if(elsewhere_, is_last_write, &Foreign::event);
-  if (at == elsewhere_.end()) return nullptr;
+  if (at == elsewhere_.end()) {
+    const auto own = std::ranges::find_if(given_, is_last_write);
+    return own == given_.end() ? nullptr : *own;
+  }
   held_.push_back(std::move(at->event));
   elsewhere_.erase(at);
   return held_.back().get();
+}
+
+Event* TransferPlanner::find_later_event(const Site::User& user) const {
+  const CommandQueue& queue = *user.queue;
+  if (!queue.in_order()) return nullptr;
+  const auto at = std::ranges::find_if(given_, [&](const Event* event) {
+    return event->queue() == &queue && event->session() != nullptr && event->sequence() > user.writes.last &&
+           event->sequence() < queue.last_sequence();
+  });
+  return at == given_.end() ? nullptr : *at;
+}
+
+EventId TransferPlanner::end_of_writers(const Site::User& user) {
+  if (const Event* event = take_write_event(user)) return event->id();
+  // A marker would wait for what the queue has got since, too. Any end will do, because the later command may fail
+  // without harm to the bytes.
+  Event* const later = find_later_event(user);
+  return later != nullptr ? end_of(*later, user.queue->session()) : mark(*user.queue);
 }
 
 void TransferPlanner::touches(MemoryObject& buffer, ByteRange range) {
@@ -96,6 +116,14 @@ Ref<Event> TransferPlanner::end_of(Event& event) {
   if (!event.at_end([over] { over->complete(CL_COMPLETE); })) return nullptr;
   if (Session* server = event.session(); server != nullptr && server != &session()) server->submit_now();
   return over;
+}
+
+EventId TransferPlanner::end_of(Event& event, Session& server) {
+  const Ref<Event> over = end_of(event);
+  if (!over) return 0;
+  over->announce_to(server, false);
+  held_.push_back(over);
+  return over->id();
 }
 
 void TransferPlanner::waits_for_end(Event& event) {
@@ -238,11 +266,7 @@ std::vector<EventId> TransferPlanner::after_users(MemoryObject& root, ByteRange 
   for (const InboundTransfer& arrival : root.storage().site(location_).arrivals) {
     // It brings outdated bytes, and no user waits for it.
     if (arrival.awaited_by || !intersect(arrival.range, range)) continue;
-    if (const Ref<Event> over = end_of(*arrival.event)) {
-      over->announce_to(session(), false);
-      after.push_back(over->id());
-      held_.push_back(over);
-    }
+    if (const EventId end = end_of(*arrival.event, session()); end != 0) after.push_back(end);
   }
   for (const Site::User& user : root.storage().site(location_).users) {
     if (!intersect(user.range, range)) continue;
@@ -264,8 +288,7 @@ std::vector<EventId> TransferPlanner::after_writers(MemoryObject& root, ByteRang
     if (!intersect(user.range, range)) continue;
     if (record != nullptr && user.writes.last != 0) record->waits_for(user.queue->id(), user.writes.last);
     if (user.writes.have_ended(*user.queue)) continue;
-    const Event* const event = take_write_event(user);
-    written.push_back(event != nullptr ? event->id() : mark(*user.queue));
+    if (const EventId end = end_of_writers(user); end != 0) written.push_back(end);
   }
   for (const InboundTransfer& arrival : holder.arrivals) {
     if (&arrival == but || !intersect(arrival.range, range)) continue;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/client/commands/commands.h"
 #include "runtime/client/objects/command_queue.h"
 #include "runtime/client/objects/memory_object.h"
 #include "runtime/client/trace/tracer.h"
@@ -22,6 +23,8 @@ class TransferPlanner {
   explicit TransferPlanner(CommandQueue& queue);
   // The command's position in its queue. Call it before anything else.
   void set_sequence(std::uint64_t sequence) { sequence_ = sequence; }
+  // The events that the application gave the command to wait for; the caller keeps them. waits_for() gets them, too.
+  void set_given(WaitList events) { given_ = events; }
   // The command's trace record, or null.
   void set_record(TraceRecord* record) { record_ = record; }
 
@@ -98,9 +101,14 @@ class TransferPlanner {
   // Like reads(), for bytes that no command of the application reads.
   void brings(MemoryObject& buffer, ByteRange range) REQUIRES(kMemoryMutex);
   void fetch(MemoryObject& buffer, ByteRange range) REQUIRES(kMemoryMutex);
-  // Takes the event of the last writing command of `user` out of the wait list, if the command waits for it
-  // and it ends after all other writers of `user`. Returns it also if it was taken before; else null.
+  // Returns the event of the last writing command of `user`, if the command waits for it and it ends after all other
+  // writers of `user`; else null. Takes it out of the wait list if it is of another server.
   const Event* take_write_event(const Site::User& user);
+  // Returns the event of a later command, which ends after the writers of `user`, if the command waits for it and it is
+  // not the newest of its queue; else null.
+  Event* find_later_event(const Site::User& user) const;
+  // Returns what a command of the queue's server waits for to come after the writers of `user`; 0: they have ended.
+  EventId end_of_writers(const Site::User& user);
   // Returns false, with an error, if every holder is on a lost server or a link is missing.
   bool choose_source(BufferStorage& storage, const Missing& missing, TransferSource& chosen) REQUIRES(kMemoryMutex);
   std::vector<TransferSource> possible_sources(BufferStorage& storage, const Missing& missing) const
@@ -129,6 +137,8 @@ class TransferPlanner {
   EventId mark(CommandQueue& queue);
   // Returns an event that succeeds when `event` ends in any way; null if it has ended.
   Ref<Event> end_of(Event& event);
+  // Returns the same event's id for commands of `server`; 0: it has ended.
+  EventId end_of(Event& event, Session& server);
   std::vector<EventId> after_users(MemoryObject& root, ByteRange range, const CommandQueue& receiver,
                                    TraceRecord* record) REQUIRES(kMemoryMutex);
   std::vector<EventId> after_writers(MemoryObject& root, ByteRange range, Location at, TraceRecord* record,
@@ -138,6 +148,7 @@ class TransferPlanner {
   const Location location_;
   TraceRecord* record_ = nullptr;
   std::uint64_t sequence_ = 0;
+  WaitList given_;
   cl_int error_ = CL_SUCCESS;
   std::vector<EventId> wait_ids_;
   std::optional<ServerPair> missing_link_;
