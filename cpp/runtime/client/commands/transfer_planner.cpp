@@ -9,6 +9,17 @@
 
 namespace remotecl {
 
+namespace {
+
+// Whether the command ends after all that its queue got before it.
+bool ends_last(Event& event) {
+  if (event.queue()->in_order()) return true;
+  const EventDescription& command = event.description();
+  return (command.type == CL_COMMAND_MARKER || command.type == CL_COMMAND_BARRIER) && command.waits.empty();
+}
+
+}  // namespace
+
 TransferId send_write(CommandQueue& queue, EventId event, const MemoryObject& object, std::uint64_t offset,
                       std::byte* memory, std::uint64_t size, Array<EventId> wait_list, std::shared_ptr<void> keep_alive,
                       bool late, std::uint64_t record) {
@@ -69,10 +80,9 @@ const Event* TransferPlanner::take_write_event(const Site::User& user) {
 
 Event* TransferPlanner::find_later_event(const Site::User& user) const {
   const CommandQueue& queue = *user.queue;
-  if (!queue.in_order()) return nullptr;
-  const auto at = std::ranges::find_if(given_, [&](const Event* event) {
+  const auto at = std::ranges::find_if(given_, [&](Event* event) {
     return event->queue() == &queue && event->session() != nullptr && event->sequence() > user.writes.last &&
-           event->sequence() < queue.last_sequence();
+           event->sequence() < queue.last_sequence() && ends_last(*event);
   });
   return at == given_.end() ? nullptr : *at;
 }
