@@ -65,6 +65,14 @@ void EventTable::track(Event& event) {
   if (event.state == Event::State::kNative) notify_end(event);
 }
 
+void EventTable::when_ended(EventId id, EventGraph::Action action) {
+  Event* const event = events_.find(id);
+  if (event == nullptr) return action(CL_COMPLETE);
+  if (event->state == Event::State::kEnded) return action(event->status);
+  track(*event);
+  graph_.defer({&id, 1}, std::move(action));
+}
+
 void EventTable::submitted(Event& event, bool was_held) {
   event.trace.submitted_ns = host_time_ns();
   if (!was_held) event.trace.received_ns = event.trace.submitted_ns;

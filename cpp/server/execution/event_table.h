@@ -47,6 +47,8 @@ class EventTable {
   // Makes an event of the graph that the client does not know.
   EventId begin_internal() REQUIRES(session_lock);
   void end_internal(EventId id) REQUIRES(session_lock);
+  // Runs the action with the event's status when it has ended, at once if it has or is unknown.
+  void when_ended(EventId id, EventGraph::Action action) REQUIRES(session_lock);
   // From now on the event's end is an event of the graph.
   void track(Event& event) REQUIRES(session_lock);
 

@@ -46,6 +46,11 @@ cl_int QueueWatch::report_finished(Queue& queue, Token token) {
   return when_ended(queue, then, finishers_);
 }
 
+cl_int QueueWatch::run_after(Queue& queue, std::function<void()> action) {
+  const auto then = [strand = Ref<Strand>(&strand_), action = std::move(action)](cl_int) { strand->later(action); };
+  return when_ended(queue, then, finishers_);
+}
+
 bool QueueWatch::count_backlog(Queue& queue, std::uint64_t size) {
   const bool is_far_ahead = backlog_->add(size);
   const auto then = [backlog = backlog_, size](cl_int) { backlog->remove(size); };

@@ -21,6 +21,8 @@ class QueueWatch {
 
   // Sends Finished when all of them have ended, after the reports of those that have failed.
   cl_int report_finished(Queue& queue, Token token) REQUIRES(session_lock);
+  // Runs the action with the session's lock when all of them have ended, in whatever way.
+  cl_int run_after(Queue& queue, std::function<void()> action) REQUIRES(session_lock);
   // Counts commands of the queue as backlog until they have ended. Returns true if the session must wait.
   bool count_backlog(Queue& queue, std::uint64_t size) REQUIRES(session_lock);
   void wait_for_backlog() EXCLUDES(session_lock) { backlog_->wait(); }

@@ -102,25 +102,27 @@ TEST_F(UnrelatedCommandsTest, BehindACommandThatTellsOfTheWritersEnd) {
   }
 }
 
-// The bytes are there all the same for a command that does not wait for the failed one.
+// It has not waited for the writer, but the bytes come all the same for a command that does not wait for it.
 TEST_F(UnrelatedCommandsTest, ACommandThatFailsAfterTheWriterHarmsNoBytes) {
-  const Owned<cl_command_queue> producer = make_queue(context_, device()), reader = make_queue(context_, device(1));
-  const Owned<cl_event> failing = make_user_event(context_), gate = make_user_event(context_);
-  Owned<cl_event> failed, arrived;
-  std::vector<int> first(kCount), second(kCount);
-  check(fill(producer, one_, 7));
-  check(clEnqueueMarkerWithWaitList(producer, 1, failing.pointer(), failed.out()));
-  const Owned<cl_event> held = hold_back(producer, gate);
-  check(
-      clEnqueueReadBuffer(reader, one_, CL_FALSE, 0, kCount * sizeof(int), first.data(), 1, failed.pointer(), nullptr));
-  check(clEnqueueReadBuffer(reader, one_, CL_FALSE, 0, kCount * sizeof(int), second.data(), 0, nullptr, arrived.out()));
-  check(clFlush(reader));
-  check(clSetUserEventStatus(failing, -1));
-  EXPECT_TRUE(ends(arrived));
-  EXPECT_EQ(second, std::vector<int>(kCount, 7));
-  check(clSetUserEventStatus(gate, CL_COMPLETE));
-  clFinish(producer);
-  clFinish(reader);
+  const Owned<cl_command_queue> reader = make_queue(context_, device(1));
+  for (int round = 1; round <= 20; ++round) {
+    const Owned<cl_event> failing = make_user_event(context_);
+    Owned<cl_event> failed, arrived;
+    std::vector<int> first(kCount), second(kCount);
+    check(fill(queue_, one_, round));
+    check(clEnqueueMarkerWithWaitList(queue_, 1, failing.pointer(), failed.out()));
+    check(fill(queue_, two_, round));
+    check(clEnqueueReadBuffer(reader, one_, CL_FALSE, 0, kCount * sizeof(int), first.data(), 1, failed.pointer(),
+                              nullptr));
+    check(
+        clEnqueueReadBuffer(reader, one_, CL_FALSE, 0, kCount * sizeof(int), second.data(), 0, nullptr, arrived.out()));
+    check(clFlush(reader));
+    check(clSetUserEventStatus(failing, -1));
+    EXPECT_TRUE(ends(arrived));
+    EXPECT_EQ(second, std::vector<int>(kCount, round));
+    clFinish(queue_);
+    clFinish(reader);
+  }
 }
 
 TEST_F(UnrelatedCommandsTest, BehindAUserThatHasEnded) {
@@ -140,6 +142,31 @@ TEST_F(UnrelatedCommandsTest, BehindAUserThatHasEnded) {
     EXPECT_TRUE(ends(summed)) << order;
     check(clSetUserEventStatus(gate, CL_COMPLETE));
     EXPECT_EQ(read<int>(other_, sums_, kCount), std::vector<int>(kCount, 3));
+    check(clFinish(user));
+  }
+}
+
+TEST_F(UnrelatedCommandsTest, BehindAUserWhoseEndNobodyHasAskedFor) {
+  for (const auto order : kOrders) {
+    const Owned<cl_command_queue> user = make_queue(context_, device(1), order);
+    const Owned<cl_event> gate = make_user_event(context_);
+    check(fill(queue_, one_, 1));
+    check(clFinish(queue_));
+    Owned<cl_event> used, written, arrived;
+    check(clEnqueueCopyBuffer(user, one_, two_, 0, 0, kCount * sizeof(int), 0, nullptr, used.out()));
+    const Owned<cl_event> held = hold_back(user, gate);
+    const int twos = 2;
+    check(clEnqueueFillBuffer(queue_, one_, &twos, sizeof twos, 0, kCount * sizeof(int), 1, used.pointer(),
+                              written.out()));
+    std::vector<int> got(kCount);
+    check(clEnqueueReadBuffer(other_, one_, CL_FALSE, 0, kCount * sizeof(int), got.data(), 1, written.pointer(),
+                              arrived.out()));
+    check(clFlush(queue_));
+    check(clFlush(other_));
+    EXPECT_TRUE(ends(arrived)) << order;
+    check(clSetUserEventStatus(gate, CL_COMPLETE));
+    EXPECT_EQ(got, std::vector<int>(kCount, 2));
+    EXPECT_EQ(read<int>(user, two_, kCount), std::vector<int>(kCount, 1));
     check(clFinish(user));
   }
 }

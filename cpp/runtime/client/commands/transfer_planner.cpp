@@ -82,17 +82,16 @@ Event* TransferPlanner::find_later_event(const Site::User& user) const {
   const CommandQueue& queue = *user.queue;
   const auto at = std::ranges::find_if(given_, [&](Event* event) {
     return event->queue() == &queue && event->session() != nullptr && event->sequence() > user.writes.last &&
-           event->sequence() < queue.last_sequence() && ends_last(*event);
+           ends_last(*event);
   });
   return at == given_.end() ? nullptr : *at;
 }
 
 EventId TransferPlanner::end_of_writers(const Site::User& user) {
   if (const Event* event = take_write_event(user)) return event->id();
-  // A marker would wait for what the queue has got since, too. Any end will do, because the later command may fail
-  // without harm to the bytes.
-  Event* const later = find_later_event(user);
-  return later != nullptr ? end_of(*later, user.queue->session()) : mark(*user.queue);
+  // The later command may fail without harm to the bytes.
+  if (Event* const later = find_later_event(user)) return end_of(*later);
+  return end_of(*user.queue, user.writes);
 }
 
 void TransferPlanner::touches(MemoryObject& buffer, ByteRange range) {
@@ -121,23 +120,14 @@ void TransferPlanner::overwritten(BufferStorage& storage, ByteRange range) {
   site.used_by(queue_, sequence_, range, true, unneeded_);
 }
 
-Ref<Event> TransferPlanner::end_of(Event& event) {
-  auto over = make_ref<Event>(Ref<Context>(&context()));
-  if (!event.at_end([over] { over->complete(CL_COMPLETE); })) return nullptr;
-  if (Session* server = event.session(); server != nullptr && server != &session()) server->submit_now();
-  return over;
-}
-
-EventId TransferPlanner::end_of(Event& event, Session& server) {
-  const Ref<Event> over = end_of(event);
-  if (!over) return 0;
-  over->announce_to(server, false);
-  held_.push_back(over);
-  return over->id();
-}
-
 void TransferPlanner::waits_for_end(Event& event) {
-  if (const Ref<Event> over = end_of(event)) waits_for(*over);
+  if (event.ended()) return;
+  Session* const server = event.session();
+  if (server == &session()) return wait_ids_.push_back(end_of(event));
+  const auto over = make_ref<Event>(Ref<Context>(&context()));
+  if (!event.at_end([over] { over->complete(CL_COMPLETE); })) return;
+  if (server != nullptr) server->submit_now();
+  waits_for(*over);
 }
 
 void TransferPlanner::abandon() {
@@ -245,12 +235,25 @@ std::vector<TransferSource> TransferPlanner::possible_sources(BufferStorage& sto
   return sources;
 }
 
-// Returns the event of a marker that ends after everything sent to `queue` so far, whether that succeeds or
-// fails.
 EventId TransferPlanner::mark(CommandQueue& queue) {
   const auto& marker = held_.emplace_back(make_ref<Event>(queue, CL_COMMAND_MARKER, true, true));
   queue.session().send(EnqueueMarker{queue.id(), marker->id(), 0, 1, {}});
   return marker->id();
+}
+
+EventId TransferPlanner::end_of(Event& event) {
+  const auto& end = held_.emplace_back(make_ref<Event>(*event.queue(), CL_COMMAND_MARKER, true, true));
+  event.session()->send(ExpectEnd{end->id(), event.id()});
+  return end->id();
+}
+
+EventId TransferPlanner::end_of(CommandQueue& queue, Site::Commands commands) {
+  const std::uint64_t newest = queue.last_sequence() - (&queue == &queue_ ? 1 : 0);  // the planned command has its own
+  // A marker would come after what the queue has got since, too.
+  if (commands.last < newest && commands.last_ends_last(queue)) {
+    if (Ref<Event> event = queue.event_of(commands.last)) return end_of(*held_.emplace_back(std::move(event)));
+  }
+  return mark(queue);
 }
 
 TraceRecordOwner TransferPlanner::record_of(MemoryObject& root, std::uint64_t size, Device* from, CommandQueue& queue,
@@ -275,14 +278,14 @@ std::vector<EventId> TransferPlanner::after_users(MemoryObject& root, ByteRange 
   std::vector<EventId> after;
   for (const InboundTransfer& arrival : root.storage().site(location_).arrivals) {
     // It brings outdated bytes, and no user waits for it.
-    if (arrival.awaited_by || !intersect(arrival.range, range)) continue;
-    if (const EventId end = end_of(*arrival.event, session()); end != 0) after.push_back(end);
+    if (arrival.awaited_by || arrival.event->ended() || !intersect(arrival.range, range)) continue;
+    after.push_back(end_of(*arrival.event));
   }
   for (const Site::User& user : root.storage().site(location_).users) {
     if (!intersect(user.range, range)) continue;
     if (record != nullptr) record->waits_for(user.queue->id(), user.uses.last);
     const bool implied = user.queue.get() == &receiver && receiver.in_order();
-    if (!implied && !user.uses.have_ended(*user.queue)) after.push_back(mark(*user.queue));
+    if (!implied && !user.uses.have_ended(*user.queue)) after.push_back(end_of(*user.queue, user.uses));
   }
   return after;
 }
@@ -298,7 +301,7 @@ std::vector<EventId> TransferPlanner::after_writers(MemoryObject& root, ByteRang
     if (!intersect(user.range, range)) continue;
     if (record != nullptr && user.writes.last != 0) record->waits_for(user.queue->id(), user.writes.last);
     if (user.writes.have_ended(*user.queue)) continue;
-    if (const EventId end = end_of_writers(user); end != 0) written.push_back(end);
+    written.push_back(end_of_writers(user));
   }
   for (const InboundTransfer& arrival : holder.arrivals) {
     if (&arrival == but || !intersect(arrival.range, range)) continue;

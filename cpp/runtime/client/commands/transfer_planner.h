@@ -104,11 +104,11 @@ class TransferPlanner {
   // Returns the event of the last writing command of `user`, if the command waits for it and it ends after all other
   // writers of `user`; else null. Takes it out of the wait list if it is of another server.
   const Event* take_write_event(const Site::User& user);
-  // Returns the event of a later command, which ends after the writers of `user`, if the command waits for it and it is
-  // not the newest of its queue; else null.
+  // Returns the event of a later command, which comes after the writers of `user`, if the command waits for it; else
+  // null.
   Event* find_later_event(const Site::User& user) const;
-  // Returns what a command of the queue's server waits for to come after the writers of `user`; 0: they have ended.
-  EventId end_of_writers(const Site::User& user);
+  // Returns what a command of the same server waits for to come after the writers of `user`.
+  EventId end_of_writers(const Site::User& user) REQUIRES(kMemoryMutex);
   // Returns false, with an error, if every holder is on a lost server or a link is missing.
   bool choose_source(BufferStorage& storage, const Missing& missing, TransferSource& chosen) REQUIRES(kMemoryMutex);
   std::vector<TransferSource> possible_sources(BufferStorage& storage, const Missing& missing) const
@@ -134,11 +134,11 @@ class TransferPlanner {
   static void settle_limited_copies(MemoryObject& buffer) REQUIRES(kMemoryMutex);
   void copied(MemoryObject& root, ByteRange range, Location from, bool is_limited) REQUIRES(kMemoryMutex);
   CommandQueue& receiver(std::uint64_t size) const REQUIRES(kMemoryMutex);
+  // These return an event of their argument's server that succeeds when the commands, all so far if none are named, or
+  // the event's command, have ended in any way.
   EventId mark(CommandQueue& queue);
-  // Returns an event that succeeds when `event` ends in any way; null if it has ended.
-  Ref<Event> end_of(Event& event);
-  // Returns the same event's id for commands of `server`; 0: it has ended.
-  EventId end_of(Event& event, Session& server);
+  EventId end_of(CommandQueue& queue, Site::Commands commands) REQUIRES(kMemoryMutex);
+  EventId end_of(Event& event);
   std::vector<EventId> after_users(MemoryObject& root, ByteRange range, const CommandQueue& receiver,
                                    TraceRecord* record) REQUIRES(kMemoryMutex);
   std::vector<EventId> after_writers(MemoryObject& root, ByteRange range, Location at, TraceRecord* record,

@@ -1,5 +1,7 @@
 #include "runtime/client/objects/command_queue.h"
 
+#include "runtime/client/objects/event.h"
+
 namespace remotecl {
 
 CommandQueue::CommandQueue(Context& context, Device& device, cl_command_queue_properties properties,
@@ -102,6 +104,13 @@ void CommandQueue::raise(std::atomic<std::uint64_t>& known, std::uint64_t sequen
   std::uint64_t before = known.load();
   while (before < sequence && !known.compare_exchange_weak(before, sequence)) {
   }
+}
+
+Ref<Event> CommandQueue::event_of(std::uint64_t sequence) {
+  const Recent& command = recent(sequence);
+  if (command.with_event != sequence) return nullptr;
+  const auto found = session().find_event(command.event);
+  return Ref<Event>(static_cast<Event*>(found.sink));
 }
 
 void CommandQueue::command_failed(cl_int status) {

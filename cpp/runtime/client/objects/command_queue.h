@@ -92,9 +92,16 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   // The same for one command of an out-of-order queue, whose end says nothing about others. Only the newest ends are
   // remembered.
   bool has_ended(std::uint64_t sequence) const {
-    return ended_sequence() >= sequence || ended_[sequence % kEndedMax].load(std::memory_order_acquire) == sequence;
+    return ended_sequence() >= sequence || recent(sequence).ended.load(std::memory_order_acquire) == sequence;
   }
-  void ended(std::uint64_t sequence) { ended_[sequence % kEndedMax].store(sequence, std::memory_order_release); }
+  void ended(std::uint64_t sequence) { recent(sequence).ended.store(sequence, std::memory_order_release); }
+  // The command's event is this one.
+  void has_event(std::uint64_t sequence, EventId event) REQUIRES(kMemoryMutex) {
+    recent(sequence).with_event = sequence;
+    recent(sequence).event = event;
+  }
+  // Null if the command has none, if nobody holds it any more, or if it is long ago.
+  Ref<Event> event_of(std::uint64_t sequence) REQUIRES(kMemoryMutex);
   // Keeps the first failure for the next blocking call.
   void command_failed(cl_int status) override;
   // Whether there has ever been one.
@@ -105,6 +112,14 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   ~CommandQueue() override;
   void last_handle_released() override;
 
+  // What is known of the newest commands whose positions have this remainder.
+  struct Recent {
+    std::atomic<std::uint64_t> ended{0};
+    std::uint64_t with_event GUARDED_BY(kMemoryMutex) = 0;
+    EventId event GUARDED_BY(kMemoryMutex) = 0;
+  };
+  Recent& recent(std::uint64_t sequence) { return recent_[sequence % recent_.size()]; }
+  const Recent& recent(std::uint64_t sequence) const { return recent_[sequence % recent_.size()]; }
   static void raise(std::atomic<std::uint64_t>& known, std::uint64_t sequence);
   void create_on_server(cl_command_queue_properties properties);
 
@@ -123,8 +138,7 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   const std::shared_ptr<std::atomic<std::uint64_t>> finished_sequence_ =
       std::make_shared<std::atomic<std::uint64_t>>(0);
   std::atomic<std::uint64_t> ended_sequence_{0};
-  static constexpr std::size_t kEndedMax = 64;
-  std::array<std::atomic<std::uint64_t>, kEndedMax> ended_{};
+  std::array<Recent, 64> recent_;
   std::atomic<cl_int> failure_{CL_SUCCESS};
   std::atomic<bool> has_failed_{false};
   PendingReads pending_reads_;

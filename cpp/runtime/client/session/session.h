@@ -154,6 +154,7 @@ class Session final : private InboxReader::Owner, private ChannelSession {
   // session is lost; then nothing will end the event.
   bool register_event(EventId id, const RefCounted& owner, EventSink& event) { return events_.add(id, owner, event); }
   void unregister_event(EventId id) { events_.remove(id); }
+  SinkTable<EventSink>::Found find_event(EventId id) const { return events_.find(id); }
   void register_queue(ObjectId id, const RefCounted& owner, QueueSink& queue) { queues_.add(id, owner, queue); }
   void unregister_queue(ObjectId id) { queues_.remove(id); }
 

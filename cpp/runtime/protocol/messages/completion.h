@@ -61,6 +61,15 @@ struct SignalEvent {
   PeerId peer = 0;  // whose signal the client relays; ignored if the event is not expected from that peer
   REMOTECL_FIELDS(event, status, peer)
 };
+// Announces an event that ends with success when `of`, the event of a command of this session, and what had to come
+// before that command in its queue have ended, whether they succeed or fail. For what has to come after them but needs
+// nothing of them.
+struct ExpectEnd {
+  REMOTECL_MESSAGE(ExpectEnd);
+  EventId event;
+  EventId of;
+  REMOTECL_FIELDS(event, of)
+};
 
 // The bytes of a read of at most kInlineDataMax bytes.
 struct ReadData {

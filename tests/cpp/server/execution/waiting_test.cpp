@@ -62,6 +62,43 @@ TEST_F(WaitingTest, HeldWriteKeepsItsBytesAndBuffersStayAlive) {
   EXPECT_EQ(last, 42);
 }
 
+TEST_F(WaitingTest, AnEndIsASuccessWhateverTheOutcome) {
+  for (const std::int32_t outcome : {CL_COMPLETE, -9}) {
+    const EventId user = expect(), command = client_.id(), end = client_.id(), later = client_.id();
+    add(1, command, std::span(&user, 1));
+    client_.add(ExpectEnd{end, command});
+    const int before = value();
+    add(10, later, std::span(&end, 1), out_of_order_);
+    client_.add(ReleaseEvent{end});
+    client_.add(ObserveEvent{later});
+    client_.flush();
+    client_.ping();
+    EXPECT_EQ(value(), before);
+    signal(user, outcome);
+    EXPECT_EQ(client_.event_status(later), CL_COMPLETE);
+    EXPECT_EQ(value(), before + (outcome == CL_COMPLETE ? 11 : 10));
+  }
+}
+
+TEST_F(WaitingTest, TheEndOfAFailedCommandComesAfterThoseBeforeIt) {
+  const EventId user = expect(), failing = expect();
+  const EventId failed = client_.id(), known_before = client_.id(), known_later = client_.id();
+  const EventId ends[] = {known_before, known_later};
+  client_.add(ExpectEnd{known_before, failed});  // of an event that does not exist yet: at once
+  add(1, 1000, std::span(&user, 1));
+  add(100, failed, std::span(&failing, 1));
+  client_.add(ExpectEnd{known_later, failed});
+  add(10, 1001, ends, out_of_order_);
+  client_.add(ObserveEvent{1001});
+  client_.flush();
+  signal(failing, -1);
+  client_.ping();
+  EXPECT_EQ(value(), 0);
+  signal(user);
+  EXPECT_EQ(client_.event_status(1001), CL_COMPLETE);
+  EXPECT_EQ(value(), 11);
+}
+
 TEST_F(WaitingTest, FailureReachesDependentsButNotWhatOnlyFollows) {
   const EventId user = expect();
   const EventId first = 1000, second = 1001;
