@@ -70,7 +70,8 @@ void EventTable::when_ended(EventId id, EventGraph::Action action) {
   if (event == nullptr) return action(CL_COMPLETE);
   if (event->state == Event::State::kEnded) return action(event->status);
   track(*event);
-  graph_.defer({&id, 1}, std::move(action));
+  graph_.defer({&id, 1},
+               [action = std::move(action), held = hold_reply(counters_)](std::int32_t status) { action(status); });
 }
 
 void EventTable::submitted(Event& event, bool was_held) {

@@ -47,7 +47,9 @@ cl_int QueueWatch::report_finished(Queue& queue, Token token) {
 }
 
 cl_int QueueWatch::run_after(Queue& queue, std::function<void()> action) {
-  const auto then = [strand = Ref<Strand>(&strand_), action = std::move(action)](cl_int) { strand->later(action); };
+  const auto then = [strand = Ref<Strand>(&strand_), action = std::move(action), held = hold_reply(counters_)](cl_int) {
+    strand->later(action);
+  };
   return when_ended(queue, then, finishers_);
 }
 

@@ -6,7 +6,7 @@ namespace {
 // Ends an expected event after the native commands of the queue so far.
 void signal_behind(Session& session, Queue& queue, EventId event) REQUIRES(session_lock) {
   const auto signal = [&session, event]() REQUIRES(session_lock) { session.signals().signal(event, CL_COMPLETE); };
-  if (queue.native() == nullptr || queue.native_idle()) return signal();
+  if (queue.native_idle()) return signal();
   session.issuer().touch(queue);
   if (session.queue_watch().run_after(queue, signal) != CL_SUCCESS) signal();
 }
@@ -14,6 +14,7 @@ void signal_behind(Session& session, Queue& queue, EventId event) REQUIRES(sessi
 // The same after all commands of the queue.
 struct SignalCommand {
   static constexpr bool kLong = false;
+  static constexpr bool kReplies = true;
 
   Session* session;
   EventId event;
@@ -23,7 +24,6 @@ struct SignalCommand {
     signal_behind(*session, issue.queue, event);
     return CL_SUCCESS;
   }
-  void failed(cl_int error) REQUIRES(session_lock) { session->signals().signal(event, error); }
 };
 
 }  // namespace
@@ -43,8 +43,8 @@ void handle(Session& session, const SignalEvent& message) {
 void handle(Session& session, const ExpectEnd& message) {
   session.signals().expect(message.event, 0);
   const Event* const of = session.events().find(message.of);
-  const Ref<Queue> queue(of == nullptr ? nullptr : session.objects().queues.find(of->queue));
-  // A command that fails need not have waited for those before it.
+  Ref<Queue> queue(of == nullptr || message.in_order == 0 ? nullptr : session.objects().queues.find(of->queue));
+  if (queue && queue->native() == nullptr) queue = nullptr;  // nothing of it is under way
   if (queue && of->state == Event::State::kEnded && of->status < 0)
     return session.issuer().submit(*queue, nullptr, {}, SignalCommand{&session, message.event}, true);
   const auto ended = [&session, queue, event = message.event](std::int32_t status) REQUIRES(session_lock) {

@@ -125,6 +125,28 @@ TEST_F(UnrelatedCommandsTest, ACommandThatFailsAfterTheWriterHarmsNoBytes) {
   }
 }
 
+// The reader lacks bytes on both sides of those that another command has brought.
+TEST_F(UnrelatedCommandsTest, AWriterThatFailsHarmsNoCommandThatDoesNotWaitForIt) {
+  check(fill(queue_, one_, 1));
+  check(clFinish(queue_));
+  const Owned<cl_event> failing = make_user_event(context_);
+  Owned<cl_event> written, arrived;
+  const int twos = 2;
+  std::vector<int> middle(kCount / 2), whole(kCount);
+  check(clEnqueueFillBuffer(queue_, one_, &twos, sizeof twos, 0, kCount * sizeof(int), 1, failing.pointer(),
+                            written.out()));
+  check(fill(queue_, two_, 1));
+  check(clEnqueueReadBuffer(other_, one_, CL_FALSE, kCount, kCount / 2 * sizeof(int), middle.data(), 0, nullptr,
+                            nullptr));
+  check(clEnqueueReadBuffer(other_, one_, CL_FALSE, 0, kCount * sizeof(int), whole.data(), 0, nullptr, arrived.out()));
+  check(clFlush(other_));
+  check(clSetUserEventStatus(failing, -1));
+  EXPECT_TRUE(ends(arrived));
+  EXPECT_EQ(whole, std::vector<int>(kCount, 1));
+  EXPECT_NE(clWaitForEvents(1, written.pointer()), CL_SUCCESS);
+  clFinish(queue_);
+}
+
 TEST_F(UnrelatedCommandsTest, BehindAUserThatHasEnded) {
   for (const auto order : kOrders) {
     const Owned<cl_command_queue> user = make_queue(context_, device(1), order);

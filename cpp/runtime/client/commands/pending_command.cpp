@@ -35,7 +35,6 @@ PendingCommand::PendingCommand(CommandQueue& queue, cl_command_type type, WaitLi
   }
   sequence_ = event_ ? event_->sequence() : queue.next_sequence();
   planner_.set_sequence(sequence_);
-  if (event_) queue.has_event(sequence_, event_->id());
   if (order) [[unlikely]] {
     for (Event* event : wait) order->add(queue, sequence_, event_.get(), *event);
   }

@@ -98,6 +98,7 @@ class REMOTECL_TSA(scoped_lockable) PendingCommand {
   Ref<Event> sent_and(F&& record, bool is_awaited = false) RELEASE() {
     record_writes();
     record();
+    if (event_) queue_.has_event(sequence_, event_->id());
     if (!returned_writes_.empty()) [[unlikely]]
       queue_.context().returned_writes().ordered(queue_, returned_writes_);
     lock_.unlock();

@@ -90,7 +90,7 @@ Event* TransferPlanner::find_later_event(const Site::User& user) const {
 EventId TransferPlanner::end_of_writers(const Site::User& user) {
   if (const Event* event = take_write_event(user)) return event->id();
   // The later command may fail without harm to the bytes.
-  if (Event* const later = find_later_event(user)) return end_of(*later);
+  if (Event* const later = find_later_event(user)) return end_of(*later, true);
   return end_of(*user.queue, user.writes);
 }
 
@@ -123,7 +123,7 @@ void TransferPlanner::overwritten(BufferStorage& storage, ByteRange range) {
 void TransferPlanner::waits_for_end(Event& event) {
   if (event.ended()) return;
   Session* const server = event.session();
-  if (server == &session()) return wait_ids_.push_back(end_of(event));
+  if (server == &session()) return wait_ids_.push_back(end_of(event, false));
   const auto over = make_ref<Event>(Ref<Context>(&context()));
   if (!event.at_end([over] { over->complete(CL_COMPLETE); })) return;
   if (server != nullptr) server->submit_now();
@@ -241,9 +241,9 @@ EventId TransferPlanner::mark(CommandQueue& queue) {
   return marker->id();
 }
 
-EventId TransferPlanner::end_of(Event& event) {
+EventId TransferPlanner::end_of(Event& event, bool in_order) {
   const auto& end = held_.emplace_back(make_ref<Event>(*event.queue(), CL_COMMAND_MARKER, true, true));
-  event.session()->send(ExpectEnd{end->id(), event.id()});
+  event.session()->send(ExpectEnd{end->id(), event.id(), in_order ? 1u : 0u});
   return end->id();
 }
 
@@ -251,7 +251,9 @@ EventId TransferPlanner::end_of(CommandQueue& queue, Site::Commands commands) {
   const std::uint64_t newest = queue.last_sequence() - (&queue == &queue_ ? 1 : 0);  // the planned command has its own
   // A marker would come after what the queue has got since, too.
   if (commands.last < newest && commands.last_ends_last(queue)) {
-    if (Ref<Event> event = queue.event_of(commands.last)) return end_of(*held_.emplace_back(std::move(event)));
+    if (Ref<Event> event = queue.event_of(commands.last)) {
+      return end_of(*found_.emplace_back(std::move(event)), queue.in_order());
+    }
   }
   return mark(queue);
 }
@@ -279,7 +281,7 @@ std::vector<EventId> TransferPlanner::after_users(MemoryObject& root, ByteRange 
   for (const InboundTransfer& arrival : root.storage().site(location_).arrivals) {
     // It brings outdated bytes, and no user waits for it.
     if (arrival.awaited_by || arrival.event->ended() || !intersect(arrival.range, range)) continue;
-    after.push_back(end_of(*arrival.event));
+    after.push_back(end_of(*arrival.event, false));
   }
   for (const Site::User& user : root.storage().site(location_).users) {
     if (!intersect(user.range, range)) continue;

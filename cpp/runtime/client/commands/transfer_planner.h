@@ -134,11 +134,11 @@ class TransferPlanner {
   static void settle_limited_copies(MemoryObject& buffer) REQUIRES(kMemoryMutex);
   void copied(MemoryObject& root, ByteRange range, Location from, bool is_limited) REQUIRES(kMemoryMutex);
   CommandQueue& receiver(std::uint64_t size) const REQUIRES(kMemoryMutex);
-  // These return an event of their argument's server that succeeds when the commands, all so far if none are named, or
-  // the event's command, have ended in any way.
+  // These return an event of their argument's server that succeeds when all commands of the queue so far have ended in
+  // any way, or these and those before them in order; or the command of the event, with those before it if `in_order`.
   EventId mark(CommandQueue& queue);
   EventId end_of(CommandQueue& queue, Site::Commands commands) REQUIRES(kMemoryMutex);
-  EventId end_of(Event& event);
+  EventId end_of(Event& event, bool in_order);
   std::vector<EventId> after_users(MemoryObject& root, ByteRange range, const CommandQueue& receiver,
                                    TraceRecord* record) REQUIRES(kMemoryMutex);
   std::vector<EventId> after_writers(MemoryObject& root, ByteRange range, Location at, TraceRecord* record,
@@ -152,9 +152,11 @@ class TransferPlanner {
   cl_int error_ = CL_SUCCESS;
   std::vector<EventId> wait_ids_;
   std::optional<ServerPair> missing_link_;
-  std::vector<Foreign> elsewhere_;           // awaited, not announced yet
-  std::vector<Ref<Event>> held_;             // held until the commands that name them have been sent
-  std::vector<Ref<CommandQueue>> unneeded_;  // released with the planner
+  std::vector<Foreign> elsewhere_;                         // awaited, not announced yet
+  std::vector<Ref<Event>> held_;                           // held until the commands that name them have been sent
+  std::vector<Ref<Event>> found_;                          // the same, of commands that the application did not name
+  std::vector<Ref<CommandQueue>> unneeded_;                // released with the planner
+  std::vector<std::unique_ptr<TransferPlanner>> sources_;  // of transfers from other servers; what they hold, too
   std::vector<std::pair<BufferStorage*, const Event*>> brought_;
 };
 

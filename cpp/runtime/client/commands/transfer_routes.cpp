@@ -60,7 +60,8 @@ void TransferPlanner::push(MemoryObject& root, const Missing& missing, const Tra
   const Location from = chosen.location;
   Device& source = context().device_at(from);
   ByteRange range = missing.range;
-  TransferPlanner at_source(context().transfer_queue(source));
+  TransferPlanner& at_source =
+      *sources_.emplace_back(std::make_unique<TransferPlanner>(context().transfer_queue(source)));
   const bool may_be_limited = range.size > kInlineDataMax;
   const ObjectId content_size = may_be_limited ? at_source.limit_to_content(root, range) : 0;
   if (at_source.missing_link_) return needs_link(*at_source.missing_link_);

@@ -86,12 +86,12 @@ void ReturnedWrites::released(CommandQueue& queue) {
 
 void ReturnedWrites::returned(CommandQueue& queue) {
   OfQueue& own = queue.returned_writes();
-  own.last.store(queue.last_sequence());
+  own.returned_through(queue.last_sequence());
   if (!own.has_neighbours.load()) return;
+  std::vector<Ref<Event>> unneeded;
+  const MutexLock lock(mutex_);  // also so that the marker of another thread's earlier write does not replace this one
   const Ref<Event> end = mark(queue);
   if (!end) return;
-  std::vector<Ref<Event>> unneeded;
-  const MutexLock lock(mutex_);
   for (Entry& other : queues_) {
     if (other.queue == &queue || other.queue->location() != queue.location()) continue;
     unneeded.push_back(replace(other.before, end));

@@ -61,14 +61,14 @@ struct SignalEvent {
   PeerId peer = 0;  // whose signal the client relays; ignored if the event is not expected from that peer
   REMOTECL_FIELDS(event, status, peer)
 };
-// Announces an event that ends with success when `of`, the event of a command of this session, and what had to come
-// before that command in its queue have ended, whether they succeed or fail. For what has to come after them but needs
-// nothing of them.
+// Announces an event that ends with success when `of`, another one of this session, has ended, whether it succeeds or
+// fails. For what has to come after a command but needs nothing of it.
 struct ExpectEnd {
   REMOTECL_MESSAGE(ExpectEnd);
   EventId event;
   EventId of;
-  REMOTECL_FIELDS(event, of)
+  std::uint32_t in_order;  // also after what came before the command in its queue, even if the command fails
+  REMOTECL_FIELDS(event, of, in_order)
 };
 
 // The bytes of a read of at most kInlineDataMax bytes.

@@ -66,7 +66,7 @@ TEST_F(WaitingTest, AnEndIsASuccessWhateverTheOutcome) {
   for (const std::int32_t outcome : {CL_COMPLETE, -9}) {
     const EventId user = expect(), command = client_.id(), end = client_.id(), later = client_.id();
     add(1, command, std::span(&user, 1));
-    client_.add(ExpectEnd{end, command});
+    client_.add(ExpectEnd{end, command, outcome == CL_COMPLETE ? 0u : 1u});
     const int before = value();
     add(10, later, std::span(&end, 1), out_of_order_);
     client_.add(ReleaseEvent{end});
@@ -84,10 +84,10 @@ TEST_F(WaitingTest, TheEndOfAFailedCommandComesAfterThoseBeforeIt) {
   const EventId user = expect(), failing = expect();
   const EventId failed = client_.id(), known_before = client_.id(), known_later = client_.id();
   const EventId ends[] = {known_before, known_later};
-  client_.add(ExpectEnd{known_before, failed});  // of an event that does not exist yet: at once
+  client_.add(ExpectEnd{known_before, failed, 1});  // of an event that does not exist yet: at once
   add(1, 1000, std::span(&user, 1));
   add(100, failed, std::span(&failing, 1));
-  client_.add(ExpectEnd{known_later, failed});
+  client_.add(ExpectEnd{known_later, failed, 1});
   add(10, 1001, ends, out_of_order_);
   client_.add(ObserveEvent{1001});
   client_.flush();
