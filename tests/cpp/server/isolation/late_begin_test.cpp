@@ -87,7 +87,11 @@ TEST_F(LateBeginTest, QuestionsForTheStatusDoNotWaitForIt) {
   EXPECT_EQ(g_early, 0);
   release();
   const auto work = held.get();
-  EXPECT_EQ(WireMonitor(server_.address()).ask().sessions.size(), 1u);
+  // The session may be shown a moment after its client has been welcomed.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto shown = [this] { return WireMonitor(server_.address()).ask().sessions.size(); };
+  while (shown() == 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  EXPECT_EQ(shown(), 1u);
 }
 
 }  // namespace
