@@ -27,6 +27,7 @@ from attacks.wire import (
     ENQUEUE_MARKER,
     ENQUEUE_WRITE,
     EVENT_DONE,
+    EXPECT_END,
     EXPECT_EVENT,
     FINISH,
     GET_IMAGE_FORMATS,
@@ -34,7 +35,9 @@ from attacks.wire import (
     PEER_NONE,
     PING,
     RELEASE_COMMAND_BUFFER,
+    RELEASE_EVENT,
     SET_KERNEL_SVM,
+    SIGNAL_EVENT,
     SVM_ALLOCATED,
     Client,
     array,
@@ -104,6 +107,15 @@ def queued_builds(client: Client) -> Iterator[bytes]:
 def expected_events(client: Client) -> Iterator[bytes]:
     while True:
         yield message(EXPECT_EVENT, u64(client.id()) + PEER_NONE)
+
+
+@flood
+def ends_that_are_released(client: Client) -> Iterator[bytes]:
+    awaited = client.expected_event()
+    while True:
+        end = u64(client.id())
+        signal = message(SIGNAL_EVENT, end + u32(0) + PEER_NONE)
+        yield message(EXPECT_END, end + u64(awaited) + u32(0)) + signal + message(RELEASE_EVENT, end)
 
 
 @flood
