@@ -80,12 +80,13 @@ void SessionHost::serve_session(IncomingConnection& incoming, const Admission& a
         Shared{handlers_, driver_, files_, built_, uploads_, output_, board_, loads_, peers_, watch_, sockets_},
         std::move(paced), incoming.from, id, admission.secret, std::move(grant),
         (admission.features & kFeatureResumable) != 0);
+    session->outbox().hold();  // who ends it at once must not be faster than the Welcome
     sessions_.emplace(id, session);
   }
   board_.add(session);
   loads_.add(id, session->grant().weight());
   watch_.add(session);
-  welcome(*control, epoch_, admission);
+  session->outbox().begin([&] { welcome(*control, epoch_, admission); });
   log_info("begins, from {}, for user {}", session->address().text(), session->grant().user().name());
   session->run();
   log_info("ends");

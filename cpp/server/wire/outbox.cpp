@@ -22,6 +22,18 @@ bool Outbox::is_crowded() {
   return *reserved_ + pending_.size() - written_ > small_bytes_max_;
 }
 
+void Outbox::hold() {
+  MutexLock lock(mutex_);
+  blocked_ = true;
+}
+
+void Outbox::begin(const std::function<void()>& send) {
+  MutexLock lock(mutex_);
+  send();
+  blocked_ = false;
+  closed_ ? write_some() : flush_locked();
+}
+
 void Outbox::hurry() {
   MutexLock lock(mutex_);
   urgent_ = !pending_.empty();

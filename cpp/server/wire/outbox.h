@@ -31,6 +31,11 @@ class Outbox {
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
 
+  // Keeps everything back until begin(), which calls `send` for what comes before all messages. Call it before any
+  // other thread uses the outbox.
+  void hold() EXCLUDES(mutex_);
+  void begin(const std::function<void()>& send) EXCLUDES(mutex_);
+
   // Queues a message for the next flush().
   template <class Message>
   void add(const Message& message) EXCLUDES(mutex_) {
