@@ -63,19 +63,12 @@ Array<EventId> TransferPlanner::wait_list() {
 
 const Event* TransferPlanner::take_write_event(const Site::User& user) {
   if (!user.writes.last_ends_last(*user.queue)) return nullptr;
-  const auto is_last_write = [&user](const auto& event) {
+  const auto at = std::ranges::find_if(given_, [&user](const Event* event) {
     return event->queue() == user.queue.get() && event->sequence() == user.writes.last && event->session() != nullptr;
-  };
-  const auto taken = std::ranges::find_if(held_, is_last_write);
-  if (taken != held_.end()) return taken->get();
-  const auto at = std::ranges::find_if(elsewhere_, is_last_write, &Foreign::event);
-  if (at == elsewhere_.end()) {
-    const auto own = std::ranges::find_if(given_, is_last_write);
-    return own == given_.end() ? nullptr : *own;
-  }
-  held_.push_back(std::move(at->event));
-  elsewhere_.erase(at);
-  return held_.back().get();
+  });
+  if (at == given_.end()) return nullptr;
+  std::erase_if(elsewhere_, [at](const Foreign& foreign) { return foreign.event.get() == *at; });
+  return *at;
 }
 
 Event* TransferPlanner::find_later_event(const Site::User& user) const {
@@ -252,7 +245,7 @@ EventId TransferPlanner::end_of(CommandQueue& queue, Site::Commands commands) {
   // A marker would come after what the queue has got since, too.
   if (commands.last < newest && commands.last_ends_last(queue)) {
     if (Ref<Event> event = queue.event_of(commands.last)) {
-      return end_of(*found_.emplace_back(std::move(event)), queue.in_order());
+      return end_of(*held_.emplace_back(std::move(event)), queue.in_order());
     }
   }
   return mark(queue);

@@ -154,7 +154,6 @@ class TransferPlanner {
   std::optional<ServerPair> missing_link_;
   std::vector<Foreign> elsewhere_;                         // awaited, not announced yet
   std::vector<Ref<Event>> held_;                           // held until the commands that name them have been sent
-  std::vector<Ref<Event>> found_;                          // the same, of commands that the application did not name
   std::vector<Ref<CommandQueue>> unneeded_;                // released with the planner
   std::vector<std::unique_ptr<TransferPlanner>> sources_;  // of transfers from other servers; what they hold, too
   std::vector<std::pair<BufferStorage*, const Event*>> brought_;

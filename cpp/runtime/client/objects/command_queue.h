@@ -102,6 +102,8 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   }
   // Null if the command has none, if nobody holds it any more, or if it is long ago.
   Ref<Event> event_of(std::uint64_t sequence) REQUIRES(kMemoryMutex);
+  // For positions, which only grow.
+  static void raise(std::atomic<std::uint64_t>& known, std::uint64_t sequence);
   // Keeps the first failure for the next blocking call.
   void command_failed(cl_int status) override;
   // Whether there has ever been one.
@@ -120,7 +122,6 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   };
   Recent& recent(std::uint64_t sequence) { return recent_[sequence % recent_.size()]; }
   const Recent& recent(std::uint64_t sequence) const { return recent_[sequence % recent_.size()]; }
-  static void raise(std::atomic<std::uint64_t>& known, std::uint64_t sequence);
   void create_on_server(cl_command_queue_properties properties);
 
   Context& context_;

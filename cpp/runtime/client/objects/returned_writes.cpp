@@ -86,7 +86,7 @@ void ReturnedWrites::released(CommandQueue& queue) {
 
 void ReturnedWrites::returned(CommandQueue& queue) {
   OfQueue& own = queue.returned_writes();
-  own.returned_through(queue.last_sequence());
+  CommandQueue::raise(own.last, queue.last_sequence());
   if (!own.has_neighbours.load()) return;
   std::vector<Ref<Event>> unneeded;
   const MutexLock lock(mutex_);  // also so that the marker of another thread's earlier write does not replace this one

@@ -22,11 +22,6 @@ class ReturnedWrites {
     std::atomic<std::uint64_t> last{0};       // the last such write's position in the queue; 0: none
     std::atomic<bool> has_neighbours{false};  // the application has had other queues on the device
     std::atomic<bool> has_before{false};      // before() would return something
-
-    void returned_through(std::uint64_t position) {
-      for (std::uint64_t known = last.load(); known < position && !last.compare_exchange_weak(known, position);) {
-      }
-    }
   };
 
   ReturnedWrites();
