@@ -117,11 +117,15 @@ void EventTable::signal(Event& event, std::int32_t status) {
 }
 
 void EventTable::end(Event& event, std::int32_t status) {
+  // report_failures() will not see it any more.
+  const bool reports_failure = status < 0 && event.state == Event::State::kNative && !event.reported;
+  event.observed = event.observed || reports_failure;
+  event.reported = event.reported || reports_failure;
   event.state = Event::State::kEnded;
   event.status = status;
   for (const auto& sink : event.forwards) sink->signal(event.id, status);
   event.forwards.clear();
-  if (event.callback_reports && !event.report_taken.exchange(true)) {
+  if ((event.callback_reports || reports_failure) && !event.report_taken.exchange(true)) {
     reporter_.end(event, status, event.start(), event.native.get());
   }
   if (!event.tracked) return;
@@ -152,9 +156,10 @@ bool EventTable::report_failures(ObjectId queue) {
   bool has_failed = false;
   events_.for_each([&](Event& event) REQUIRES(session_lock) {
     if (event.queue != queue || event.state != Event::State::kNative) return;
+    if (event.failure_counted) return;
     const cl_int status = execution_status(event.native.get());
     if (status >= 0) return;
-    has_failed = true;
+    event.failure_counted = has_failed = true;
     if (event.report_taken.exchange(true)) return;
     event.observed = event.reported = true;
     reporter_.end(event, status, event.start(), event.native.get());

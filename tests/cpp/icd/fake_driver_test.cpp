@@ -62,6 +62,29 @@ TEST_F(OrdinaryDevicesTest, KernelThatFailsWhileItRunsFailsWhatWaitsForItElsewhe
   EXPECT_LT(status(waiting), 0);
 }
 
+// A transfer waits for the end of a kernel of which the program has no event.
+TEST_F(OrdinaryDevicesTest, KernelThatATransferWaitsForFailsItsQueue) {
+  constexpr std::size_t kLarge = 1 << 16;
+  const Owned<cl_mem> source = make_buffer(context_, kLarge * sizeof(int)),
+                      copy = make_buffer(context_, kLarge * sizeof(int));
+  const Owned<cl_kernel> copies = make_kernel(program_, "copy_mm");
+  const Owned<cl_command_queue> reader = make_queue(context_, gpus_[1]);
+  set_arguments(copies, source, copy);
+  const auto fill = [&](int value) {
+    check(clEnqueueFillBuffer(queue_, source, &value, sizeof value, 0, kLarge * sizeof value, 0, nullptr, nullptr));
+    check(clFinish(queue_));
+  };
+  fill(1);
+  command_driver("kernel-us=100000,fail=kernel:1:-9999");
+  check(run(other_, copies, kLarge));
+  check(clEnqueueCopyBuffer(other_, copy, copy, 0, kLarge, 4, 0, nullptr, nullptr));
+  check(clFlush(other_));
+  fill(2);
+  EXPECT_EQ(read<int>(reader, source, kLarge), std::vector<int>(kLarge, 2));
+  EXPECT_EQ(clFinish(other_), -9999);
+  check(clFinish(other_));
+}
+
 TEST_F(OrdinaryDevicesTest, KernelsTakeAsLongAsTheyAreTold) {
   set_arguments(fill_, buffer_, 1);
   command_driver("kernel-us=20000");

@@ -23,6 +23,43 @@ class LifetimeTest : public RemoteTest {
   }
 };
 
+// A device of a daemon that ends a session for which it keeps too much.
+class LifetimeOnASmallServerTest : public LifetimeTest {
+ protected:
+  explicit LifetimeOnASmallServerTest(const std::string& host_memory)
+      : daemon_({}, {"--limit", "session.host-memory=" + host_memory}) {
+    const std::string address = daemon_.address();
+    EXPECT_EQ(library_function<decltype(remotecl_connect)>("remotecl_connect")(address.c_str(), nullptr), 0);
+    cl_uint count = 0;
+    check(clGetDeviceIDs(Environment::get().remote_platform(), CL_DEVICE_TYPE_ALL, 0, nullptr, &count));
+    std::vector<cl_device_id> devices(count);
+    check(clGetDeviceIDs(Environment::get().remote_platform(), CL_DEVICE_TYPE_ALL, count, devices.data(), nullptr));
+    device_ = devices.back();
+    EXPECT_EQ(text(clGetDeviceInfo, device_, CL_DEVICE_REMOTECL_SERVER), address);
+  }
+  ~LifetimeOnASmallServerTest() override {
+    const auto disconnect = library_function<decltype(remotecl_disconnect)>("remotecl_disconnect");
+    EXPECT_EQ(disconnect(daemon_.address().c_str(), nullptr), 0);
+  }
+
+  cl_device_id device_ = nullptr;
+
+ private:
+  Daemon daemon_;
+};
+
+// With room for some hundred queues.
+class LifetimeOfQueuesTest : public LifetimeOnASmallServerTest {
+ protected:
+  LifetimeOfQueuesTest() : LifetimeOnASmallServerTest("32MiB") {}
+};
+
+// With room for about 2,000 events.
+class LifetimeOfEventsTest : public LifetimeOnASmallServerTest {
+ protected:
+  LifetimeOfEventsTest() : LifetimeOnASmallServerTest("2MiB") {}
+};
+
 TEST_F(LifetimeTest, ThousandsOfObjectsLeaveTheServerAsItWas) {
   const auto cycle = [this] {
     const Owned<cl_command_queue> queue = make_queue(context_, device(0));
@@ -48,41 +85,52 @@ TEST_F(LifetimeTest, ThousandsOfObjectsLeaveTheServerAsItWas) {
   EXPECT_LT(after, before + (8u << 20));
 }
 
-// However the application learns that their commands have ended, and also if it never does. The daemon, which has
-// room for some hundred queues, would end the session.
-TEST_F(LifetimeTest, ABufferKeepsNoQueuesWhoseCommandsHaveEnded) {
-  Daemon daemon({}, {"--limit", "session.host-memory=32MiB"});
-  const std::string address = daemon.address();
-  ASSERT_EQ(library_function<decltype(remotecl_connect)>("remotecl_connect")(address.c_str(), nullptr), 0);
-  cl_uint count = 0;
-  check(clGetDeviceIDs(Environment::get().remote_platform(), CL_DEVICE_TYPE_ALL, 0, nullptr, &count));
-  std::vector<cl_device_id> devices(count);
-  check(clGetDeviceIDs(Environment::get().remote_platform(), CL_DEVICE_TYPE_ALL, count, devices.data(), nullptr));
-  const cl_device_id device = devices.back();
-  ASSERT_EQ(text(clGetDeviceInfo, device, CL_DEVICE_REMOTECL_SERVER), address);
-  {
-    const Owned<cl_context> context = make_context({device});
-    const Owned<cl_command_queue> lasting = make_queue(context, device);
-    enum class Wait { kFinish, kEvent, kNone };
-    for (const cl_command_queue_properties order : {0, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE}) {
-      for (const Wait wait : {Wait::kFinish, Wait::kEvent, Wait::kNone}) {
-        const Owned<cl_mem> buffer = make_buffer(context, 4096);
-        for (int i = 0; i < 400; ++i) {
-          const Owned<cl_command_queue> queue = make_queue(context, device, order);
-          const int zero = 0;
-          Owned<cl_event> filled;
-          check(clEnqueueFillBuffer(queue, buffer, &zero, 4, 0, 4096, 0, nullptr, filled.out()));
-          if (wait == Wait::kFinish) check(clFinish(queue));
-          if (wait == Wait::kEvent) check(clWaitForEvents(1, filled.pointer()));
-          if (i % 10 != 0) continue;
-          // A busy machine may fall behind by more queues than there is room for.
-          check(clEnqueueMarkerWithWaitList(lasting, 1, filled.pointer(), nullptr));
-          check(clFinish(lasting));
-        }
+// However the application learns that their commands have ended, and also if it never does.
+TEST_F(LifetimeOfQueuesTest, ABufferKeepsNoQueuesWhoseCommandsHaveEnded) {
+  const Owned<cl_context> context = make_context({device_});
+  const Owned<cl_command_queue> lasting = make_queue(context, device_);
+  enum class Wait { kFinish, kEvent, kNone };
+  for (const cl_command_queue_properties order : {0, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE}) {
+    for (const Wait wait : {Wait::kFinish, Wait::kEvent, Wait::kNone}) {
+      const Owned<cl_mem> buffer = make_buffer(context, 4096);
+      for (int i = 0; i < 400; ++i) {
+        const Owned<cl_command_queue> queue = make_queue(context, device_, order);
+        const int zero = 0;
+        Owned<cl_event> filled;
+        check(clEnqueueFillBuffer(queue, buffer, &zero, 4, 0, 4096, 0, nullptr, filled.out()));
+        if (wait == Wait::kFinish) check(clFinish(queue));
+        if (wait == Wait::kEvent) check(clWaitForEvents(1, filled.pointer()));
+        if (i % 10 != 0) continue;
+        // A busy machine may fall behind by more queues than there is room for.
+        check(clEnqueueMarkerWithWaitList(lasting, 1, filled.pointer(), nullptr));
+        check(clFinish(lasting));
       }
     }
   }
-  EXPECT_EQ(library_function<decltype(remotecl_disconnect)>("remotecl_disconnect")(address.c_str(), nullptr), 0);
+}
+
+// Each kernel gets bytes by a transfer, so its queue keeps its event for a while.
+TEST_F(LifetimeOfEventsTest, AQueueKeepsFewEventsAndNoneAfterItsEnd) {
+  const Owned<cl_context> context = make_context({device_});
+  const Owned<cl_program> program = build(context, kSource);
+  const Owned<cl_kernel> add = make_kernel(program, "add");
+  check(set_arg(add, 1, 1));
+  const std::vector<int> bytes(20000);
+  enum class Events { kNone, kReleasedAtOnce, kReleasedLater };
+  for (const Events events : {Events::kNone, Events::kReleasedAtOnce, Events::kReleasedLater}) {
+    for (int i = 0; i < 120; ++i) {
+      const Owned<cl_command_queue> queue = make_queue(context, device_);
+      std::vector<Owned<cl_event>> held;
+      for (int kernels = 0; kernels < 40; ++kernels) {
+        const Owned<cl_mem> buffer = make_buffer(context, bytes);
+        check(set_arg(add, 0, buffer));
+        Owned<cl_event> event;
+        check(run(queue, add, 16, {}, events == Events::kNone ? nullptr : event.out()));
+        if (events == Events::kReleasedLater) held.push_back(std::move(event));
+      }
+      check(clFinish(queue));
+    }
+  }
 }
 
 TEST_F(LifetimeTest, ParentsMayBeReleasedFirst) {

@@ -193,6 +193,54 @@ TEST_F(UnrelatedCommandsTest, BehindAUserWhoseEndNobodyHasAskedFor) {
   }
 }
 
+// The program holds an event of a later command only, and the kernel has brought the bytes that are replaced.
+TEST_F(UnrelatedCommandsTest, BehindAUserWithoutAnEvent) {
+  for (const auto order : kOrders) {
+    for (const bool has_event : {false, true}) {
+      const Owned<cl_command_queue> user = make_queue(context_, device(1), order);
+      const Owned<cl_event> gate = make_user_event(context_);
+      check(fill(queue_, one_, 1));
+      check(fill(queue_, two_, 2));
+      check(clFinish(queue_));
+      Owned<cl_event> used, written, arrived;
+      {
+        Owned<cl_event> released;
+        check(run(user, sum_, kCount, {}, has_event ? released.out() : nullptr));
+      }
+      check(clEnqueueMarkerWithWaitList(user, 0, nullptr, used.out()));
+      const Owned<cl_event> held = hold_back(user, gate);
+      const int sevens = 7;
+      check(clEnqueueFillBuffer(queue_, one_, &sevens, sizeof sevens, 0, kCount * sizeof(int), 1, used.pointer(),
+                                written.out()));
+      std::vector<int> got(kCount);
+      check(clEnqueueReadBuffer(other_, one_, CL_FALSE, 0, kCount * sizeof(int), got.data(), 1, written.pointer(),
+                                arrived.out()));
+      check(clFlush(queue_));
+      check(clFlush(other_));
+      EXPECT_TRUE(ends(arrived)) << order << has_event;
+      check(clSetUserEventStatus(gate, CL_COMPLETE));
+      EXPECT_EQ(got, std::vector<int>(kCount, 7));
+      EXPECT_EQ(read<int>(user, sums_, kCount), std::vector<int>(kCount, 3));
+      check(clFinish(user));
+    }
+  }
+}
+
+// A kernel without an event that waits for bytes tells of its failure as any other one does.
+TEST_F(UnrelatedCommandsTest, AKernelThatFailsAfterItsBytesHaveComeFailsItsQueue) {
+  check(fill(queue_, one_, 1));
+  check(fill(queue_, two_, 2));
+  check(clFinish(queue_));
+  const Owned<cl_event> failing = make_user_event(context_);
+  check(run(other_, sum_, kCount, {failing}));
+  check(clFlush(other_));
+  check(clSetUserEventStatus(failing, -1));
+  EXPECT_LT(clFinish(other_), 0);
+  check(clFinish(other_));
+  check(run(other_, sum_, kCount));
+  EXPECT_EQ(read<int>(other_, sums_, kCount), std::vector<int>(kCount, 3));
+}
+
 // The end of the last of several commands says nothing about the others.
 TEST_F(UnrelatedCommandsTest, EveryUnfinishedWriterIsAwaited) {
   const Owned<cl_command_queue> producer = make_queue(context_, device(), CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);

@@ -46,7 +46,9 @@ template <std::derived_from<KernelPlan> AnyKernelPlan>
 cl_int bring_and_send(PendingCommand& command, AnyKernelPlan& plan) REQUIRES(kMemoryMutex) {
   const MutexLock lock(plan.kernel.mutex());
   plan.uses(command);
-  return command.error() != CL_SUCCESS ? command.error() : plan.send(command);
+  if (command.error() != CL_SUCCESS) return command.error();
+  command.keep_event();
+  return plan.send(command);
 }
 
 // The scheduler chooses the member for a kernel.

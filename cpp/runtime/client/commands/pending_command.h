@@ -84,8 +84,13 @@ class REMOTECL_TSA(scoped_lockable) PendingCommand {
   CommandQueue& queue() const { return queue_; }
   Session& session() const { return queue_.session(); }
   Event* event() const { return event_.get(); }
-  EventId event_id() const { return event_ ? event_->id() : 0; }
-  // Call it after everything that the command reads and writes has been named.
+  EventId event_id() const { return event_ ? event_->id() : kept_event_; }
+  // If the command follows a large transfer, the next one that replaces its bytes can wait for exactly this command,
+  // also if the application holds no event of it. Call it, and then wait_list(), after everything that the command
+  // reads and writes has been named.
+  void keep_event() {
+    if (planner_.follows_large_transfer()) kept_event_ = event_ ? event_->id() : next_id();
+  }
   Array<EventId> wait_list() { return planner_.wait_list(); }
   std::uint64_t sequence() const { return sequence_; }  // the command's position in the queue
   // The command has been sent: records its writes and unlocks. Returns the event's reference. `is_awaited`:
@@ -99,6 +104,8 @@ class REMOTECL_TSA(scoped_lockable) PendingCommand {
     record_writes();
     record();
     if (event_) queue_.has_event(sequence_, event_->id());
+    if (kept_event_ != 0) [[unlikely]]
+      unneeded_event_ = queue_.keep_event(sequence_, kept_event_, event_.get());
     if (!returned_writes_.empty()) [[unlikely]]
       queue_.context().returned_writes().ordered(queue_, returned_writes_);
     lock_.unlock();
@@ -126,6 +133,8 @@ class REMOTECL_TSA(scoped_lockable) PendingCommand {
   std::uint64_t sequence_ = 0;
   std::uint16_t flags_ = 0;  // of its message
   Ref<Event> event_;
+  EventId kept_event_ = 0;
+  Ref<Event> unneeded_event_;
   TraceRecordOwner record_;
   std::vector<PendingReads::Ticket> awaited_;  // reads in the wait list whose bytes have not arrived
   std::vector<Write> writes_;

@@ -83,8 +83,8 @@ Event* TransferPlanner::find_later_event(const Site::User& user) const {
 EventId TransferPlanner::end_of_writers(const Site::User& user) {
   if (const Event* event = take_write_event(user)) return event->id();
   // The later command may fail without harm to the bytes.
-  if (Event* const later = find_later_event(user)) return end_of(*later, true);
-  return end_of(*user.queue, user.writes);
+  if (Event* const later = find_later_event(user)) return end_of_event(*later, true);
+  return end_of_commands(*user.queue, user.writes);
 }
 
 void TransferPlanner::touches(MemoryObject& buffer, ByteRange range) {
@@ -116,7 +116,7 @@ void TransferPlanner::overwritten(BufferStorage& storage, ByteRange range) {
 void TransferPlanner::waits_for_end(Event& event) {
   if (event.ended()) return;
   Session* const server = event.session();
-  if (server == &session()) return wait_ids_.push_back(end_of(event, false));
+  if (server == &session()) return wait_ids_.push_back(end_of_event(event, false));
   const auto over = make_ref<Event>(Ref<Context>(&context()));
   if (!event.at_end([over] { over->complete(CL_COMPLETE); })) return;
   if (server != nullptr) server->submit_now();
@@ -145,7 +145,9 @@ void TransferPlanner::brings(MemoryObject& buffer, ByteRange range) {
   if (presence == ResidencyDirectory::Presence::kMissing) fetch(buffer, range);
   for (const InboundTransfer& arrival : storage.site(location_).arrivals) {
     // A transfer of other bytes may fail without harm.
-    if (!intersect(arrival.range, range) || waits_already(*arrival.event)) continue;
+    if (!intersect(arrival.range, range)) continue;
+    follows_large_transfer_ = follows_large_transfer_ || arrival.range.size > kInlineDataMax;
+    if (waits_already(*arrival.event)) continue;
     waits_for(*arrival.event);
     if (record_ != nullptr) record_->waits_for(arrival.event->id());
   }
@@ -234,19 +236,18 @@ EventId TransferPlanner::mark(CommandQueue& queue) {
   return marker->id();
 }
 
-EventId TransferPlanner::end_of(Event& event, bool in_order) {
-  const auto& end = held_.emplace_back(make_ref<Event>(*event.queue(), CL_COMMAND_MARKER, true, true));
-  event.session()->send(ExpectEnd{end->id(), event.id(), in_order ? 1u : 0u});
+EventId TransferPlanner::end_of_event(CommandQueue& queue, EventId event, bool in_order) {
+  const auto& end = held_.emplace_back(make_ref<Event>(queue, CL_COMMAND_MARKER, true, true));
+  queue.session().send(ExpectEnd{end->id(), event, in_order ? 1u : 0u});
   return end->id();
 }
 
-EventId TransferPlanner::end_of(CommandQueue& queue, Site::Commands commands) {
+EventId TransferPlanner::end_of_commands(CommandQueue& queue, Site::Commands commands) {
   const std::uint64_t newest = queue.last_sequence() - (&queue == &queue_ ? 1 : 0);  // the planned command has its own
   // A marker would come after what the queue has got since, too.
   if (commands.last < newest && commands.last_ends_last(queue)) {
-    if (Ref<Event> event = queue.event_of(commands.last)) {
-      return end_of(*held_.emplace_back(std::move(event)), queue.in_order());
-    }
+    const EventId event = queue.event_of(commands.last, held_.emplace_back());
+    if (event != 0) return end_of_event(queue, event, queue.in_order());
   }
   return mark(queue);
 }
@@ -274,13 +275,13 @@ std::vector<EventId> TransferPlanner::after_users(MemoryObject& root, ByteRange 
   for (const InboundTransfer& arrival : root.storage().site(location_).arrivals) {
     // It brings outdated bytes, and no user waits for it.
     if (arrival.awaited_by || arrival.event->ended() || !intersect(arrival.range, range)) continue;
-    after.push_back(end_of(*arrival.event, false));
+    after.push_back(end_of_event(*arrival.event, false));
   }
   for (const Site::User& user : root.storage().site(location_).users) {
     if (!intersect(user.range, range)) continue;
     if (record != nullptr) record->waits_for(user.queue->id(), user.uses.last);
     const bool implied = user.queue.get() == &receiver && receiver.in_order();
-    if (!implied && !user.uses.have_ended(*user.queue)) after.push_back(end_of(*user.queue, user.uses));
+    if (!implied && !user.uses.have_ended(*user.queue)) after.push_back(end_of_commands(*user.queue, user.uses));
   }
   return after;
 }

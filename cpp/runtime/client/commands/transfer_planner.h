@@ -56,6 +56,8 @@ class TransferPlanner {
   static TraceRecordOwner record_of(MemoryObject& root, std::uint64_t size, Device* from, CommandQueue& queue,
                                     Device* to);
 
+  // Whether the command reads bytes of a large transfer that may not have ended.
+  bool follows_large_transfer() const { return follows_large_transfer_; }
   // Call it last, when the command is sent.
   Array<EventId> wait_list();
   // The command will not be sent, so nothing waits for the bytes brought.
@@ -137,8 +139,9 @@ class TransferPlanner {
   // These return an event of their argument's server that succeeds when all commands of the queue so far have ended in
   // any way, or these and those before them in order; or the command of the event, with those before it if `in_order`.
   EventId mark(CommandQueue& queue);
-  EventId end_of(CommandQueue& queue, Site::Commands commands) REQUIRES(kMemoryMutex);
-  EventId end_of(Event& event, bool in_order);
+  EventId end_of_commands(CommandQueue& queue, Site::Commands commands) REQUIRES(kMemoryMutex);
+  EventId end_of_event(CommandQueue& queue, EventId event, bool in_order);
+  EventId end_of_event(Event& event, bool in_order) { return end_of_event(*event.queue(), event.id(), in_order); }
   std::vector<EventId> after_users(MemoryObject& root, ByteRange range, const CommandQueue& receiver,
                                    TraceRecord* record) REQUIRES(kMemoryMutex);
   std::vector<EventId> after_writers(MemoryObject& root, ByteRange range, Location at, TraceRecord* record,
@@ -157,6 +160,7 @@ class TransferPlanner {
   std::vector<Ref<CommandQueue>> unneeded_;                // released with the planner
   std::vector<std::unique_ptr<TransferPlanner>> sources_;  // of transfers from other servers; what they hold, too
   std::vector<std::pair<BufferStorage*, const Event*>> brought_;
+  bool follows_large_transfer_ = false;
 };
 
 // Sends a write of `size` bytes at `memory`, which stay valid as long as `keep_alive`. Small data go inside

@@ -48,6 +48,9 @@ CommandQueue::~CommandQueue() {
   if (device_.is_automatic()) return;
   context_.returned_writes().gone(*this);
   session().unregister_queue(id_);
+  for (const KeptEvents::Entry& kept : kept_events_.entries()) {
+    if (kept.event != 0) session().append(ReleaseEvent{kept.event});
+  }
   session().send(ReleaseQueue{id_});
   session().submit_now();
 }
@@ -106,11 +109,27 @@ void CommandQueue::raise(std::atomic<std::uint64_t>& known, std::uint64_t sequen
   }
 }
 
-Ref<Event> CommandQueue::event_of(std::uint64_t sequence) {
+Ref<Event> CommandQueue::keep_event(std::uint64_t sequence, EventId id, Event* event) {
+  if (event != nullptr) event->leave_release_to_queue(true);
+  const KeptEvents::Entry oldest = kept_events_.add({sequence, id});
+  if (oldest.event == 0) return nullptr;
+  const auto found = session().find_event(oldest.event);
+  Ref<Event> held(static_cast<Event*>(found.sink));
+  if (held) {
+    held->leave_release_to_queue(false);
+  } else {
+    session().append(ReleaseEvent{oldest.event});
+  }
+  return held;
+}
+
+EventId CommandQueue::event_of(std::uint64_t sequence, Ref<Event>& holder) {
+  if (const EventId kept = kept_events_.find(sequence); kept != 0) return kept;
   const Recent& command = recent(sequence);
-  if (command.with_event != sequence) return nullptr;
+  if (command.with_event != sequence) return 0;
   const auto found = session().find_event(command.event);
-  return Ref<Event>(static_cast<Event*>(found.sink));
+  holder = Ref<Event>(static_cast<Event*>(found.sink));
+  return holder ? command.event : 0;
 }
 
 void CommandQueue::command_failed(cl_int status) {

@@ -8,6 +8,7 @@
 
 #include "runtime/client/objects/context.h"
 #include "runtime/client/objects/device.h"
+#include "runtime/client/objects/kept_events.h"
 #include "runtime/client/objects/pending_reads.h"
 #include "runtime/client/objects/returned_writes.h"
 #include "runtime/client/session/session.h"
@@ -100,8 +101,12 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
     recent(sequence).with_event = sequence;
     recent(sequence).event = event;
   }
-  // Null if the command has none, if nobody holds it any more, or if it is long ago.
-  Ref<Event> event_of(std::uint64_t sequence) REQUIRES(kMemoryMutex);
+  // The command's event stays on the server while it is one of the newest that were named here, even if the application
+  // has no event or releases it; then `event` is null. Returns another event or null, to be released without a lock.
+  Ref<Event> keep_event(std::uint64_t sequence, EventId id, Event* event) REQUIRES(kMemoryMutex);
+  // Returns 0 if the command has none, if nobody holds it any more, or if it is long ago. The server has the event
+  // until the memory mutex is unlocked and `holder` is released.
+  EventId event_of(std::uint64_t sequence, Ref<Event>& holder) REQUIRES(kMemoryMutex);
   // For positions, which only grow.
   static void raise(std::atomic<std::uint64_t>& known, std::uint64_t sequence);
   // Keeps the first failure for the next blocking call.
@@ -140,6 +145,7 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
       std::make_shared<std::atomic<std::uint64_t>>(0);
   std::atomic<std::uint64_t> ended_sequence_{0};
   std::array<Recent, 64> recent_;
+  KeptEvents kept_events_ GUARDED_BY(kMemoryMutex);
   std::atomic<cl_int> failure_{CL_SUCCESS};
   std::atomic<bool> has_failed_{false};
   PendingReads pending_reads_;

@@ -30,7 +30,7 @@ Event::~Event() {
   if (is_user_event() && !end_.is_over()) context_->user_event_closed();
   if (!on_server_) return;
   queue_->session().unregister_event(id_);
-  queue_->session().send(ReleaseEvent{id_});
+  if (!leaves_release_.load()) queue_->session().send(ReleaseEvent{id_});
 }
 
 cl_int Event::status() const {

@@ -38,6 +38,8 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   using Times = std::function<bool(EventEnd::Profile&)>;
   // profile() asks this, because the server's report says nothing of the command's times. Before the event is shared.
   void set_times(Times times) { times_ = std::make_unique<const Times>(std::move(times)); }
+  // Whether the queue will release it on the server instead of the destructor: see CommandQueue::keep_event().
+  void leave_release_to_queue(bool leaves) { leaves_release_.store(leaves); }
 
   // CL_QUEUED to CL_COMPLETE or negative, as far as this process knows.
   cl_int status() const;
@@ -106,6 +108,7 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   EventDescription description_;
   std::unique_ptr<const Times> times_;
   std::atomic<bool> observed_{false};
+  std::atomic<bool> leaves_release_{false};
   EventEnd end_;
   EventListeners listeners_{*this};
 };
