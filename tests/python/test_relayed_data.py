@@ -56,6 +56,40 @@ def test_every_byte_comes_and_few_are_in_memory_at_a_time(run_program, strangers
     assert grown < 100 * MIB
 
 
+RELEASED = """
+import ctypes
+import gc
+import threading
+import numpy as np
+import pyopencl as cl
+import remotecl
+
+ended = threading.Event()
+callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(lambda context, data: ended.set())
+
+def move():
+    context = remotecl.connect({first!r}, {second!r}).context()
+    call = ctypes.CDLL("libOpenCL.so.1").clSetContextDestructorCallback
+    call.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+    assert call(context.int_ptr, ctypes.cast(callback, ctypes.c_void_p), None) == 0
+    one, other = (cl.CommandQueue(context, device) for device in (context.devices[0], context.devices[-1]))
+    buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, {size})
+    cl.enqueue_fill_buffer(one, buffer, np.uint8(3), 0, {size}).wait()
+    last = np.empty(1, np.uint8)
+    cl.enqueue_migrate_mem_objects(other, [buffer]).wait()
+    cl.enqueue_copy(other, last, buffer, src_offset={size} - 1)
+    return last[0]
+
+print(move(), gc.collect() >= 0, ended.wait(10))
+"""
+
+
+@pytest.mark.parametrize("size", [MIB, 20 * MIB], ids=["one part", "several"])
+def test_a_transfer_keeps_its_context_no_longer_than_it_takes(run_program, strangers, size):
+    first, second = strangers
+    assert run_program(RELEASED.format(first=first, second=second, size=size)).stdout.split() == ["3", "True", "True"]
+
+
 RELAYED_IMAGE = """
 import resource
 import numpy as np

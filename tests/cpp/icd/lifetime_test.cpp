@@ -133,6 +133,34 @@ TEST_F(LifetimeOfEventsTest, AQueueKeepsFewEventsAndNoneAfterItsEnd) {
   }
 }
 
+// Neither if the kernels' own queue is never waited for.
+TEST_F(LifetimeOfEventsTest, ABufferKeepsNoSmallTransfersThatHaveEnded) {
+  const Owned<cl_context> context = make_context({device_});
+  const Owned<cl_command_queue> maps = make_queue(context, device_), kernels = make_queue(context, device_);
+  const Owned<cl_program> program = build(context, kSource);
+  const Owned<cl_kernel> add = make_kernel(program, "add");
+  for (const cl_command_queue queue : {maps.get(), kernels.get()}) {
+    const Owned<cl_mem> buffer = make_buffer(context, 4096, CL_MEM_ALLOC_HOST_PTR);
+    check(set_arg(add, 0, buffer));
+    check(set_arg(add, 1, 1));
+    Owned<cl_event> added;
+    for (int i = 0; i < 4000; ++i) {
+      cl_int error = CL_SUCCESS;
+      auto* const numbers =
+          static_cast<int*>(clEnqueueMapBuffer(maps, buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, 4096,
+                                               i == 0 ? 0 : 1, i == 0 ? nullptr : added.pointer(), nullptr, &error));
+      check(error);
+      ASSERT_EQ(numbers[5], 3 * i);
+      numbers[5] += 2;
+      Owned<cl_event> unmapped;
+      check(clEnqueueUnmapMemObject(maps, buffer, numbers, 0, nullptr, unmapped.out()));
+      added = {};
+      check(run(queue, add, 16, {unmapped}, added.out()));
+    }
+    check(clFinish(queue));
+  }
+}
+
 TEST_F(LifetimeTest, ParentsMayBeReleasedFirst) {
   const Owned<cl_context> context = make_context({device(0)});
   Owned<cl_command_queue> queue = make_queue(context, device(0));

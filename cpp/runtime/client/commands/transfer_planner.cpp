@@ -146,7 +146,7 @@ void TransferPlanner::brings(MemoryObject& buffer, ByteRange range) {
   for (const InboundTransfer& arrival : storage.site(location_).arrivals) {
     // A transfer of other bytes may fail without harm.
     if (!intersect(arrival.range, range)) continue;
-    follows_large_transfer_ = follows_large_transfer_ || arrival.range.size > kInlineDataMax;
+    follows_large_transfer_ = follows_large_transfer_ || arrival.is_large;
     if (waits_already(*arrival.event)) continue;
     waits_for(*arrival.event);
     if (record_ != nullptr) record_->waits_for(arrival.event->id());

@@ -10,6 +10,8 @@
 namespace remotecl {
 namespace {
 
+constexpr std::size_t kUnreportedMax = 16;  // transfers to one location of a buffer
+
 // Measures how fast the bytes pass from server to server. They begin to move now.
 void measure(Session& sending, Session& receiving, Event& arrival, std::uint64_t size) {
   receiving.peer_meters().begin(sending.peer_id());
@@ -39,7 +41,13 @@ void TransferPlanner::upload(MemoryObject& root, const Missing& missing) {
     arrival->reported_unasked();
     storage.host_readers.push_back(arrival);
   }
-  arriving(root, missing, kHost, {arrival, missing.range, missing.holders, after.empty(), 1, transfer},
+  arriving(root, missing, kHost,
+           {.event = arrival,
+            .range = missing.range,
+            .holders_before = missing.holders,
+            .is_prompt = after.empty(),
+            .is_large = range.size > kInlineDataMax,
+            .transfer = transfer},
            range != missing.range);
 }
 
@@ -90,6 +98,7 @@ void TransferPlanner::push(MemoryObject& root, const Missing& missing, const Tra
             .range = missing.range,
             .holders_before = missing.holders,
             .is_prompt = push.after.empty(),
+            .is_large = push.is_large(),
             .hops = chosen.hops + 1,
             .transfer = !is_limited && push.is_large() ? push.transfer : 0,
             .may_fail_alone = true},
@@ -170,6 +179,7 @@ void TransferPlanner::transfer(MemoryObject& root, const Missing& missing, Locat
             .range = missing.range,
             .holders_before = missing.holders,
             .is_prompt = false,
+            .is_large = range.size > kInlineDataMax,
             .may_fail_alone = true},
            range != missing.range);
 }
@@ -207,7 +217,6 @@ void TransferPlanner::relay(MemoryObject& root, const Missing& missing, Location
     ends.reserve(parts.size());
     for (const Ref<Event>& part : parts) ends.push_back(part->id());
     arrival = make_ref<Event>(queue_, CL_COMMAND_MIGRATE_MEM_OBJECTS, true, true);
-    arrival->report_is_awaited();
     session().append(EnqueueMarker{queue_.id(), arrival->id(), 0, 0, std::span<const EventId>(ends)});
     // `parts` is kept: the failure of an event without references would become the queue's failure.
     arrival->at_end([parts] {});
@@ -217,6 +226,7 @@ void TransferPlanner::relay(MemoryObject& root, const Missing& missing, Location
             .range = missing.range,
             .holders_before = missing.holders,
             .is_prompt = false,
+            .is_large = missing.range.size > kInlineDataMax,
             .may_fail_alone = true});
 }
 
@@ -292,6 +302,8 @@ void TransferPlanner::arriving(MemoryObject& root, const Missing& missing, Locat
   Site& site = storage.site(location_);
   site.take_from_arrivals(arrival.range, [](const InboundTransfer&) { return true; });
   site.arrivals.push_back(std::move(arrival));
+  // The ends of small ones are not reported unasked, and without its end each would be kept.
+  for (std::size_t i = 0; i + kUnreportedMax < site.arrivals.size(); ++i) site.arrivals[i].event->observe();
 }
 
 }  // namespace remotecl

@@ -22,6 +22,7 @@ struct InboundTransfer {
   ByteRange range;
   LocationSet holders_before;
   bool is_prompt;                  // waits for nothing but the bytes
+  bool is_large = false;           // more bytes move than a message takes
   unsigned hops = 1;               // how many transfers the bytes pass in a row to get there
   TransferId transfer = 0;         // of a large one, whose bytes the server may forward while they arrive; else 0
   std::uint64_t writes = 0;        // BufferStorage::writes at its start; unchanged as long as the bytes are
