@@ -211,7 +211,7 @@ TEST_F(CallsTest, LeaveNothingBehind) {
   EXPECT_TRUE(soon([&] { return network->stats().sockets == 0; }));
   EXPECT_EQ(network->stats().opened, static_cast<std::uint64_t>(connections));
   // Each thread that has begun meanwhile has two.
-  EXPECT_LE(open_descriptors(), before + 2 * std::size_t{threads_of_tests().most});
+  EXPECT_LE(open_descriptors(), before + 2 * std::size_t{threads_of_tests().bound()});
 }
 
 TEST_F(CallsTest, RefuseShapesThatAreNone) {
