@@ -102,7 +102,7 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
     recent(sequence).event = event;
   }
   // The command's event stays on the server while it is one of the newest that were named here, even if the application
-  // has no event or releases it; then `event` is null. Returns another event or null, to be released without a lock.
+  // has none (then `event` is null) or releases it. Returns another event or null, to be released without a lock.
   Ref<Event> keep_event(std::uint64_t sequence, EventId id, Event* event) REQUIRES(kMemoryMutex);
   // Returns 0 if the command has none, if nobody holds it any more, or if it is long ago. The server has the event
   // until the memory mutex is unlocked and `holder` is released.
