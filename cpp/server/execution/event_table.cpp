@@ -119,8 +119,7 @@ void EventTable::signal(Event& event, std::int32_t status) {
 void EventTable::end(Event& event, std::int32_t status) {
   // report_failures() will not see it any more.
   const bool reports_failure = status < 0 && event.state == Event::State::kNative && !event.reported;
-  event.observed = event.observed || reports_failure;
-  event.reported = event.reported || reports_failure;
+  if (reports_failure) event.observed = event.reported = true;
   event.state = Event::State::kEnded;
   event.status = status;
   for (const auto& sink : event.forwards) sink->signal(event.id, status);

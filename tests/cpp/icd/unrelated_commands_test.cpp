@@ -45,6 +45,19 @@ class UnrelatedCommandsTest : public RemoteTest {
     check(clFlush(queue));
     return held;
   }
+  // Bytes that are written after `used` come to the other device before the gate is open.
+  void expect_new_bytes(cl_event used, cl_event gate, int value) {
+    Owned<cl_event> written, arrived;
+    check(clEnqueueFillBuffer(queue_, one_, &value, sizeof value, 0, kCount * sizeof(int), 1, &used, written.out()));
+    std::vector<int> got(kCount);
+    check(clEnqueueReadBuffer(other_, one_, CL_FALSE, 0, kCount * sizeof(int), got.data(), 1, written.pointer(),
+                              arrived.out()));
+    check(clFlush(queue_));
+    check(clFlush(other_));
+    EXPECT_TRUE(ends(arrived));
+    check(clSetUserEventStatus(gate, CL_COMPLETE));
+    EXPECT_EQ(got, std::vector<int>(kCount, value));
+  }
 };
 
 TEST_F(UnrelatedCommandsTest, BehindTheWriterOfTwoBuffers) {
@@ -174,20 +187,11 @@ TEST_F(UnrelatedCommandsTest, BehindAUserWhoseEndNobodyHasAskedFor) {
     const Owned<cl_event> gate = make_user_event(context_);
     check(fill(queue_, one_, 1));
     check(clFinish(queue_));
-    Owned<cl_event> used, written, arrived;
+    SCOPED_TRACE(order);
+    Owned<cl_event> used;
     check(clEnqueueCopyBuffer(user, one_, two_, 0, 0, kCount * sizeof(int), 0, nullptr, used.out()));
     const Owned<cl_event> held = hold_back(user, gate);
-    const int twos = 2;
-    check(clEnqueueFillBuffer(queue_, one_, &twos, sizeof twos, 0, kCount * sizeof(int), 1, used.pointer(),
-                              written.out()));
-    std::vector<int> got(kCount);
-    check(clEnqueueReadBuffer(other_, one_, CL_FALSE, 0, kCount * sizeof(int), got.data(), 1, written.pointer(),
-                              arrived.out()));
-    check(clFlush(queue_));
-    check(clFlush(other_));
-    EXPECT_TRUE(ends(arrived)) << order;
-    check(clSetUserEventStatus(gate, CL_COMPLETE));
-    EXPECT_EQ(got, std::vector<int>(kCount, 2));
+    expect_new_bytes(used, gate, 2);
     EXPECT_EQ(read<int>(user, two_, kCount), std::vector<int>(kCount, 1));
     check(clFinish(user));
   }
@@ -202,24 +206,15 @@ TEST_F(UnrelatedCommandsTest, BehindAUserWithoutAnEvent) {
       check(fill(queue_, one_, 1));
       check(fill(queue_, two_, 2));
       check(clFinish(queue_));
-      Owned<cl_event> used, written, arrived;
+      SCOPED_TRACE(::testing::Message() << order << " " << has_event);
+      Owned<cl_event> used;
       {
         Owned<cl_event> released;
         check(run(user, sum_, kCount, {}, has_event ? released.out() : nullptr));
       }
       check(clEnqueueMarkerWithWaitList(user, 0, nullptr, used.out()));
       const Owned<cl_event> held = hold_back(user, gate);
-      const int sevens = 7;
-      check(clEnqueueFillBuffer(queue_, one_, &sevens, sizeof sevens, 0, kCount * sizeof(int), 1, used.pointer(),
-                                written.out()));
-      std::vector<int> got(kCount);
-      check(clEnqueueReadBuffer(other_, one_, CL_FALSE, 0, kCount * sizeof(int), got.data(), 1, written.pointer(),
-                                arrived.out()));
-      check(clFlush(queue_));
-      check(clFlush(other_));
-      EXPECT_TRUE(ends(arrived)) << order << has_event;
-      check(clSetUserEventStatus(gate, CL_COMPLETE));
-      EXPECT_EQ(got, std::vector<int>(kCount, 7));
+      expect_new_bytes(used, gate, 7);
       EXPECT_EQ(read<int>(user, sums_, kCount), std::vector<int>(kCount, 3));
       check(clFinish(user));
     }
