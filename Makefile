@@ -25,7 +25,7 @@ export CCACHE_NOHASHDIR := 1
 # The same name of the compiler for both, because ccache tells c++ and g++ apart.
 export CXX
 
-.PHONY: help setup build package wheel docs demo test bench performance training augmented-reality instructions faults soak many-servers namespaces rdma rdma-short rdma-faults camera asan tsan browser frameworks fuzz check-all format lint clean distclean
+.PHONY: help debian13 debian-testing setup build package wheel docs demo test bench performance training augmented-reality instructions faults soak many-servers namespaces rdma rdma-short rdma-faults camera asan tsan browser frameworks fuzz check-all format lint clean distclean
 
 help:
 	@echo "demo       a real job on two daemons over loopback, checked; installs only what that needs"
@@ -48,7 +48,8 @@ help:
 	@echo "instructions  what a kernel launch costs, counted by valgrind; fails when it has grown"
 	@echo "browser    a session and the notebooks in JupyterLab and Chromium, with screenshots in build/browser, and at a prompt"
 	@echo "frameworks tinygrad, LightGBM and OpenCV, unmodified, on servers; skipped where pip cannot install them"
-	@echo "check-all  lint, test, browser, frameworks, docs, instructions, faults, soak, many-servers, namespaces, rdma, rdma-faults, camera, asan and tsan"
+	@echo "debian13   demo and test in a fresh root of Debian 13, as root, with mmdebstrap; debian-testing: the same there"
+	@echo "check-all  lint, test, browser, frameworks, docs, instructions, faults, soak, many-servers, namespaces, rdma, rdma-faults, camera, debian13, debian-testing, asan and tsan"
 	@echo "setup      only install what is missing; build, package: only build"
 	@echo "wheel      a wheel in dist, repaired and checked; PYTHON=python3.x for another Python"
 	@echo "docs       the documentation as HTML in build-docs; warnings are errors"
@@ -190,7 +191,14 @@ frameworks: package
 	  echo "frameworks: pip could not install all of tests/frameworks/requirements.txt; what is missing is skipped" >&2
 	$(PYTHON) -m pytest tests/frameworks
 
-check-all: lint test browser frameworks docs instructions faults soak many-servers namespaces rdma rdma-faults camera asan tsan
+# A clone of the last commit, where only git and make are installed.
+debian13:
+	scripts/debian-root.sh trixie make demo test
+
+debian-testing:
+	scripts/debian-root.sh testing make demo test
+
+check-all: lint test browser frameworks docs instructions faults soak many-servers namespaces rdma rdma-faults camera debian13 debian-testing asan tsan
 
 format: $(VENV)/.lint-stamp
 	clang-format -i $(CXX_FILES)

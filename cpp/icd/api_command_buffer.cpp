@@ -1,16 +1,12 @@
-// cl_khr_command_buffer 0.9.1, as <CL/cl_ext.h> declares it: creation, finalization, replay and queries.
+// cl_khr_command_buffer 0.9.1: creation, finalization, replay and queries.
 // api_command_buffer_record.cpp has the commands that can be recorded.
+#include "icd/command_buffer_functions.h"
 #include "icd/info.h"
 #include "icd/wait_list.h"
 #include "runtime/client/commands/command_buffer.h"
 
+namespace remotecl::icd {
 namespace {
-
-using namespace remotecl;
-using icd::Dependencies;
-using icd::InfoSink;
-using icd::object;
-using icd::require;
 
 constexpr cl_command_buffer_flags_khr kKnownFlags = CL_COMMAND_BUFFER_SIMULTANEOUS_USE_KHR;
 
@@ -49,7 +45,7 @@ CommandQueue& replay_queue(CommandBuffer& commands, cl_uint num_queues, const cl
   return queue;
 }
 
-const icd::InfoRow<CommandBuffer> kCommandBufferInfo[] = {
+const InfoRow<CommandBuffer> kCommandBufferInfo[] = {
     {CL_COMMAND_BUFFER_NUM_QUEUES_KHR, [](CommandBuffer&, const InfoSink& sink) { sink.value<cl_uint>(1); }},
     {CL_COMMAND_BUFFER_QUEUES_KHR, [](CommandBuffer& c, const InfoSink& sink) { sink.value(c.queue().handle()); }},
     {CL_COMMAND_BUFFER_REFERENCE_COUNT_KHR,
@@ -60,10 +56,10 @@ const icd::InfoRow<CommandBuffer> kCommandBufferInfo[] = {
 
 }  // namespace
 
-CL_API_ENTRY cl_command_buffer_khr CL_API_CALL
-clCreateCommandBufferKHR(cl_uint num_queues, const cl_command_queue* queues,
-                         const cl_command_buffer_properties_khr* properties, cl_int* errcode_ret) {
-  return icd::create(errcode_ret, [&] {
+cl_command_buffer_khr CL_API_CALL create_command_buffer(cl_uint num_queues, const cl_command_queue* queues,
+                                                        const cl_command_buffer_properties_khr* properties,
+                                                        cl_int* errcode_ret) {
+  return create(errcode_ret, [&] {
     // "CL_INVALID_VALUE if num_queues is not one; if queues is NULL."
     require(num_queues == 1 && queues != nullptr, CL_INVALID_VALUE);
     CommandQueue& queue = object<CommandQueue>(queues[0]);
@@ -75,22 +71,22 @@ clCreateCommandBufferKHR(cl_uint num_queues, const cl_command_queue* queues,
   });
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clRetainCommandBufferKHR(cl_command_buffer_khr command_buffer) {
-  return icd::retain<CommandBuffer>(command_buffer);
+cl_int CL_API_CALL retain_command_buffer(cl_command_buffer_khr command_buffer) {
+  return retain<CommandBuffer>(command_buffer);
 }
-CL_API_ENTRY cl_int CL_API_CALL clReleaseCommandBufferKHR(cl_command_buffer_khr command_buffer) {
-  return icd::release<CommandBuffer>(command_buffer);
+cl_int CL_API_CALL release_command_buffer(cl_command_buffer_khr command_buffer) {
+  return release<CommandBuffer>(command_buffer);
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clFinalizeCommandBufferKHR(cl_command_buffer_khr command_buffer) {
+cl_int CL_API_CALL finalize_command_buffer(cl_command_buffer_khr command_buffer) {
   // "CL_INVALID_OPERATION if command_buffer is not in the Recording state."
-  return icd::enter([&] { return object<CommandBuffer>(command_buffer).end_recording(); });
+  return enter([&] { return object<CommandBuffer>(command_buffer).end_recording(); });
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clEnqueueCommandBufferKHR(cl_uint num_queues, cl_command_queue* queues,
-                                                          cl_command_buffer_khr command_buffer, cl_uint count,
-                                                          const cl_event* list, cl_event* event) {
-  return icd::enter([&] {
+cl_int CL_API_CALL enqueue_command_buffer(cl_uint num_queues, cl_command_queue* queues,
+                                          cl_command_buffer_khr command_buffer, cl_uint count, const cl_event* list,
+                                          cl_event* event) {
+  return enter([&] {
     CommandBuffer& commands = object<CommandBuffer>(command_buffer);
     // "CL_INVALID_OPERATION if command_buffer has not been finalized."
     require(!commands.is_recording(), CL_INVALID_OPERATION);
@@ -100,10 +96,11 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueCommandBufferKHR(cl_uint num_queues, cl
   });
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clGetCommandBufferInfoKHR(cl_command_buffer_khr command_buffer,
-                                                          cl_command_buffer_info_khr name, size_t size, void* value,
-                                                          size_t* size_ret) {
-  return icd::enter([&] {
-    icd::answer(kCommandBufferInfo, object<CommandBuffer>(command_buffer), name, InfoSink(size, value, size_ret));
+cl_int CL_API_CALL get_command_buffer_info(cl_command_buffer_khr command_buffer, cl_command_buffer_info_khr name,
+                                           size_t size, void* value, size_t* size_ret) {
+  return enter([&] {
+    answer(kCommandBufferInfo, object<CommandBuffer>(command_buffer), name, InfoSink(size, value, size_ret));
   });
 }
+
+}  // namespace remotecl::icd

@@ -1,13 +1,11 @@
 // The commands that can be recorded into a command buffer.
+#include "icd/command_buffer_functions.h"
 #include "icd/enqueue_checks.h"
 #include "icd/image_checks.h"
 #include "runtime/client/commands/command_buffer.h"
 
+namespace remotecl::icd {
 namespace {
-
-using namespace remotecl;
-using icd::object;
-using icd::require;
 
 // The checked arguments that all recording calls share.
 class Recording {
@@ -32,7 +30,7 @@ class Recording {
   CommandBuffer& commands() const { return commands_; }
   SyncPoints wait() const { return wait_; }
   CommandQueue& queue() const { return commands_.queue(); }
-  MemoryObject& buffer(cl_mem handle) const { return icd::buffer_of(queue(), handle); }
+  MemoryObject& buffer(cl_mem handle) const { return buffer_of(queue(), handle); }
 
  private:
   CommandBuffer& commands_;
@@ -41,135 +39,128 @@ class Recording {
 
 }  // namespace
 
-CL_API_ENTRY cl_int CL_API_CALL clCommandBarrierWithWaitListKHR(cl_command_buffer_khr command_buffer,
-                                                                cl_command_queue queue, cl_uint count,
-                                                                const cl_sync_point_khr* list,
-                                                                cl_sync_point_khr* sync_point,
-                                                                cl_mutable_command_khr* mutable_handle) {
-  return icd::enter([&] {
+cl_int CL_API_CALL command_barrier(cl_command_buffer_khr command_buffer, cl_command_queue queue, cl_uint count,
+                                   const cl_sync_point_khr* list, cl_sync_point_khr* sync_point,
+                                   cl_mutable_command_khr* mutable_handle) {
+  return enter([&] {
     const Recording recording(command_buffer, queue, count, list, mutable_handle);
     return recording.commands().record_point(true, recording.wait(), sync_point);
   });
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clCommandCopyBufferKHR(cl_command_buffer_khr command_buffer, cl_command_queue queue,
-                                                       cl_mem source, cl_mem destination, size_t source_offset,
-                                                       size_t destination_offset, size_t size, cl_uint count,
-                                                       const cl_sync_point_khr* list, cl_sync_point_khr* sync_point,
-                                                       cl_mutable_command_khr* mutable_handle) {
-  return icd::enter([&] {
+cl_int CL_API_CALL command_copy_buffer(cl_command_buffer_khr command_buffer, cl_command_queue queue, cl_mem source,
+                                       cl_mem destination, size_t source_offset, size_t destination_offset, size_t size,
+                                       cl_uint count, const cl_sync_point_khr* list, cl_sync_point_khr* sync_point,
+                                       cl_mutable_command_khr* mutable_handle) {
+  return enter([&] {
     const Recording recording(command_buffer, queue, count, list, mutable_handle);
     MemoryObject& from = recording.buffer(source);
     MemoryObject& to = recording.buffer(destination);
-    icd::check_copy(from, to, source_offset, destination_offset, size);
+    check_copy(from, to, source_offset, destination_offset, size);
     if (size == 0) return recording.commands().record_point(false, recording.wait(), sync_point);
     return recording.commands().record_copy(from, to, source_offset, destination_offset, size, recording.wait(),
                                             sync_point);
   });
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clCommandCopyBufferRectKHR(
-    cl_command_buffer_khr command_buffer, cl_command_queue queue, cl_mem source, cl_mem destination,
-    const size_t* source_origin, const size_t* destination_origin, const size_t* region, size_t source_row_pitch,
-    size_t source_slice_pitch, size_t destination_row_pitch, size_t destination_slice_pitch, cl_uint count,
-    const cl_sync_point_khr* list, cl_sync_point_khr* sync_point, cl_mutable_command_khr* mutable_handle) {
-  return icd::enter([&] {
+cl_int CL_API_CALL command_copy_buffer_rect(cl_command_buffer_khr command_buffer, cl_command_queue queue, cl_mem source,
+                                            cl_mem destination, const size_t* source_origin,
+                                            const size_t* destination_origin, const size_t* region,
+                                            size_t source_row_pitch, size_t source_slice_pitch,
+                                            size_t destination_row_pitch, size_t destination_slice_pitch, cl_uint count,
+                                            const cl_sync_point_khr* list, cl_sync_point_khr* sync_point,
+                                            cl_mutable_command_khr* mutable_handle) {
+  return enter([&] {
     const Recording recording(command_buffer, queue, count, list, mutable_handle);
     MemoryObject& from = recording.buffer(source);
     MemoryObject& to = recording.buffer(destination);
-    const icd::CopyRects at =
-        icd::checked_copy_rects(from, to, source_origin, destination_origin, region,
-                                {source_row_pitch, source_slice_pitch, destination_row_pitch, destination_slice_pitch});
+    const CopyRects at =
+        checked_copy_rects(from, to, source_origin, destination_origin, region,
+                           {source_row_pitch, source_slice_pitch, destination_row_pitch, destination_slice_pitch});
     return recording.commands().record_copy_rect(from, to, at.source, at.destination, at.region, recording.wait(),
                                                  sync_point);
   });
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clCommandFillBufferKHR(cl_command_buffer_khr command_buffer, cl_command_queue queue,
-                                                       cl_mem buffer, const void* pattern, size_t pattern_size,
-                                                       size_t offset, size_t size, cl_uint count,
-                                                       const cl_sync_point_khr* list, cl_sync_point_khr* sync_point,
-                                                       cl_mutable_command_khr* mutable_handle) {
-  return icd::enter([&] {
+cl_int CL_API_CALL command_fill_buffer(cl_command_buffer_khr command_buffer, cl_command_queue queue, cl_mem buffer,
+                                       const void* pattern, size_t pattern_size, size_t offset, size_t size,
+                                       cl_uint count, const cl_sync_point_khr* list, cl_sync_point_khr* sync_point,
+                                       cl_mutable_command_khr* mutable_handle) {
+  return enter([&] {
     const Recording recording(command_buffer, queue, count, list, mutable_handle);
     MemoryObject& to = recording.buffer(buffer);
-    icd::check_fill(to, pattern, pattern_size, offset, size);
+    check_fill(to, pattern, pattern_size, offset, size);
     if (size == 0) return recording.commands().record_point(false, recording.wait(), sync_point);
     return recording.commands().record_fill(to, Bytes(static_cast<const std::byte*>(pattern), pattern_size), offset,
                                             size, recording.wait(), sync_point);
   });
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clCommandNDRangeKernelKHR(cl_command_buffer_khr command_buffer, cl_command_queue queue,
-                                                          const cl_ndrange_kernel_command_properties_khr* properties,
-                                                          cl_kernel kernel, cl_uint dimensions, const size_t* offset,
-                                                          const size_t* global, const size_t* local, cl_uint count,
-                                                          const cl_sync_point_khr* list, cl_sync_point_khr* sync_point,
-                                                          cl_mutable_command_khr* mutable_handle) {
-  return icd::enter([&] {
+cl_int CL_API_CALL command_nd_range_kernel(cl_command_buffer_khr command_buffer, cl_command_queue queue,
+                                           const cl_properties* properties, cl_kernel kernel, cl_uint dimensions,
+                                           const size_t* offset, const size_t* global, const size_t* local,
+                                           cl_uint count, const cl_sync_point_khr* list, cl_sync_point_khr* sync_point,
+                                           cl_mutable_command_khr* mutable_handle) {
+  return enter([&] {
     const Recording recording(command_buffer, queue, count, list, mutable_handle);
     // "CL_INVALID_VALUE if values specified in properties are not valid": no property is defined.
     require(properties == nullptr || *properties == 0, CL_INVALID_VALUE);
     Kernel& of = object<Kernel>(kernel);
     require(&of.context() == &recording.queue().context(), CL_INVALID_CONTEXT);
-    const NDRange range = icd::checked_range(recording.queue(), of, dimensions, offset, global, local);
-    if (icd::is_empty(range)) return recording.commands().record_point(false, recording.wait(), sync_point);
+    const NDRange range = checked_range(recording.queue(), of, dimensions, offset, global, local);
+    if (is_empty(range)) return recording.commands().record_point(false, recording.wait(), sync_point);
     return recording.commands().record_kernel(of, range, recording.wait(), sync_point);
   });
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clCommandCopyBufferToImageKHR(cl_command_buffer_khr command_buffer,
-                                                              cl_command_queue queue, cl_mem source, cl_mem destination,
-                                                              size_t offset, const size_t* origin, const size_t* region,
-                                                              cl_uint count, const cl_sync_point_khr* list,
-                                                              cl_sync_point_khr* sync_point,
-                                                              cl_mutable_command_khr* mutable_handle) {
-  return icd::enter([&] {
+cl_int CL_API_CALL command_copy_buffer_to_image(cl_command_buffer_khr command_buffer, cl_command_queue queue,
+                                                cl_mem source, cl_mem destination, size_t offset, const size_t* origin,
+                                                const size_t* region, cl_uint count, const cl_sync_point_khr* list,
+                                                cl_sync_point_khr* sync_point, cl_mutable_command_khr* mutable_handle) {
+  return enter([&] {
     const Recording recording(command_buffer, queue, count, list, mutable_handle);
-    const icd::PixelCopy copy = icd::checked_pixel_copy(recording.queue(), destination, source, origin, region, offset);
+    const PixelCopy copy = checked_pixel_copy(recording.queue(), destination, source, origin, region, offset);
     return recording.commands().record_copy_pixels(copy.image, copy.buffer, false, copy.origin, copy.region, offset,
                                                    recording.wait(), sync_point);
   });
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clCommandCopyImageToBufferKHR(cl_command_buffer_khr command_buffer,
-                                                              cl_command_queue queue, cl_mem source, cl_mem destination,
-                                                              const size_t* origin, const size_t* region, size_t offset,
-                                                              cl_uint count, const cl_sync_point_khr* list,
-                                                              cl_sync_point_khr* sync_point,
-                                                              cl_mutable_command_khr* mutable_handle) {
-  return icd::enter([&] {
+cl_int CL_API_CALL command_copy_image_to_buffer(cl_command_buffer_khr command_buffer, cl_command_queue queue,
+                                                cl_mem source, cl_mem destination, const size_t* origin,
+                                                const size_t* region, size_t offset, cl_uint count,
+                                                const cl_sync_point_khr* list, cl_sync_point_khr* sync_point,
+                                                cl_mutable_command_khr* mutable_handle) {
+  return enter([&] {
     const Recording recording(command_buffer, queue, count, list, mutable_handle);
-    const icd::PixelCopy copy = icd::checked_pixel_copy(recording.queue(), source, destination, origin, region, offset);
+    const PixelCopy copy = checked_pixel_copy(recording.queue(), source, destination, origin, region, offset);
     return recording.commands().record_copy_pixels(copy.image, copy.buffer, true, copy.origin, copy.region, offset,
                                                    recording.wait(), sync_point);
   });
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clCommandCopyImageKHR(cl_command_buffer_khr command_buffer, cl_command_queue queue,
-                                                      cl_mem source, cl_mem destination, const size_t* source_origin,
-                                                      const size_t* destination_origin, const size_t* region,
-                                                      cl_uint count, const cl_sync_point_khr* list,
-                                                      cl_sync_point_khr* sync_point,
-                                                      cl_mutable_command_khr* mutable_handle) {
-  return icd::enter([&] {
+cl_int CL_API_CALL command_copy_image(cl_command_buffer_khr command_buffer, cl_command_queue queue, cl_mem source,
+                                      cl_mem destination, const size_t* source_origin, const size_t* destination_origin,
+                                      const size_t* region, cl_uint count, const cl_sync_point_khr* list,
+                                      cl_sync_point_khr* sync_point, cl_mutable_command_khr* mutable_handle) {
+  return enter([&] {
     const Recording recording(command_buffer, queue, count, list, mutable_handle);
-    const icd::ImageCopy copy =
-        icd::checked_image_copy(recording.queue(), source, destination, source_origin, destination_origin, region);
+    const ImageCopy copy =
+        checked_image_copy(recording.queue(), source, destination, source_origin, destination_origin, region);
     return recording.commands().record_copy_image(copy.source, copy.destination, copy.source_origin,
                                                   copy.destination_origin, copy.region, recording.wait(), sync_point);
   });
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clCommandFillImageKHR(cl_command_buffer_khr command_buffer, cl_command_queue queue,
-                                                      cl_mem image, const void* color, const size_t* origin,
-                                                      const size_t* region, cl_uint count,
-                                                      const cl_sync_point_khr* list, cl_sync_point_khr* sync_point,
-                                                      cl_mutable_command_khr* mutable_handle) {
-  return icd::enter([&] {
+cl_int CL_API_CALL command_fill_image(cl_command_buffer_khr command_buffer, cl_command_queue queue, cl_mem image,
+                                      const void* color, const size_t* origin, const size_t* region, cl_uint count,
+                                      const cl_sync_point_khr* list, cl_sync_point_khr* sync_point,
+                                      cl_mutable_command_khr* mutable_handle) {
+  return enter([&] {
     const Recording recording(command_buffer, queue, count, list, mutable_handle);
-    const icd::ImageFill fill = icd::checked_image_fill(recording.queue(), image, color, origin, region);
+    const ImageFill fill = checked_image_fill(recording.queue(), image, color, origin, region);
     return recording.commands().record_fill_image(fill.image, fill.color, fill.origin, fill.region, recording.wait(),
                                                   sync_point);
   });
 }
+
+}  // namespace remotecl::icd

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "icd/command_buffer_functions.h"
 #include "remotecl/remotecl.h"
 
 namespace remotecl::icd {
@@ -24,21 +25,21 @@ struct Function {
   { #name, reinterpret_cast < void*>(name) }
 
 const Function kFunctions[] = {
-    REMOTECL_FUNCTION(clCreateCommandBufferKHR),
-    REMOTECL_FUNCTION(clFinalizeCommandBufferKHR),
-    REMOTECL_FUNCTION(clRetainCommandBufferKHR),
-    REMOTECL_FUNCTION(clReleaseCommandBufferKHR),
-    REMOTECL_FUNCTION(clEnqueueCommandBufferKHR),
-    REMOTECL_FUNCTION(clCommandBarrierWithWaitListKHR),
-    REMOTECL_FUNCTION(clCommandCopyBufferKHR),
-    REMOTECL_FUNCTION(clCommandCopyBufferRectKHR),
-    REMOTECL_FUNCTION(clCommandCopyBufferToImageKHR),
-    REMOTECL_FUNCTION(clCommandCopyImageKHR),
-    REMOTECL_FUNCTION(clCommandCopyImageToBufferKHR),
-    REMOTECL_FUNCTION(clCommandFillBufferKHR),
-    REMOTECL_FUNCTION(clCommandFillImageKHR),
-    REMOTECL_FUNCTION(clCommandNDRangeKernelKHR),
-    REMOTECL_FUNCTION(clGetCommandBufferInfoKHR),
+    {"clCreateCommandBufferKHR", reinterpret_cast<void*>(create_command_buffer)},
+    {"clFinalizeCommandBufferKHR", reinterpret_cast<void*>(finalize_command_buffer)},
+    {"clRetainCommandBufferKHR", reinterpret_cast<void*>(retain_command_buffer)},
+    {"clReleaseCommandBufferKHR", reinterpret_cast<void*>(release_command_buffer)},
+    {"clEnqueueCommandBufferKHR", reinterpret_cast<void*>(enqueue_command_buffer)},
+    {"clCommandBarrierWithWaitListKHR", reinterpret_cast<void*>(command_barrier)},
+    {"clCommandCopyBufferKHR", reinterpret_cast<void*>(command_copy_buffer)},
+    {"clCommandCopyBufferRectKHR", reinterpret_cast<void*>(command_copy_buffer_rect)},
+    {"clCommandCopyBufferToImageKHR", reinterpret_cast<void*>(command_copy_buffer_to_image)},
+    {"clCommandCopyImageKHR", reinterpret_cast<void*>(command_copy_image)},
+    {"clCommandCopyImageToBufferKHR", reinterpret_cast<void*>(command_copy_image_to_buffer)},
+    {"clCommandFillBufferKHR", reinterpret_cast<void*>(command_fill_buffer)},
+    {"clCommandFillImageKHR", reinterpret_cast<void*>(command_fill_image)},
+    {"clCommandNDRangeKernelKHR", reinterpret_cast<void*>(command_nd_range_kernel)},
+    {"clGetCommandBufferInfoKHR", reinterpret_cast<void*>(get_command_buffer_info)},
     REMOTECL_FUNCTION(remotecl_create_network),
     REMOTECL_FUNCTION(remotecl_stop_network),
     REMOTECL_FUNCTION(remotecl_network_groups),

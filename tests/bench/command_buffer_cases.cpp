@@ -1,8 +1,7 @@
-#include <CL/cl_ext.h>
-
 #include <string>
 
 #include "cases.h"
+#include "icd/command_buffer_functions.h"
 
 namespace remotecl::bench {
 namespace {
@@ -18,11 +17,12 @@ Function extension_function(const ClSide& side, const char* name) {
 class Recording {
  public:
   explicit Recording(const ClSide& side)
-      : release_(extension_function<clReleaseCommandBufferKHR_fn>(side, "clReleaseCommandBufferKHR")),
-        enqueue_(extension_function<clEnqueueCommandBufferKHR_fn>(side, "clEnqueueCommandBufferKHR")) {
-    const auto create = extension_function<clCreateCommandBufferKHR_fn>(side, "clCreateCommandBufferKHR");
-    const auto kernel = extension_function<clCommandNDRangeKernelKHR_fn>(side, "clCommandNDRangeKernelKHR");
-    const auto finalize = extension_function<clFinalizeCommandBufferKHR_fn>(side, "clFinalizeCommandBufferKHR");
+      : release_(extension_function<decltype(&icd::release_command_buffer)>(side, "clReleaseCommandBufferKHR")),
+        enqueue_(extension_function<decltype(&icd::enqueue_command_buffer)>(side, "clEnqueueCommandBufferKHR")) {
+    const auto create = extension_function<decltype(&icd::create_command_buffer)>(side, "clCreateCommandBufferKHR");
+    const auto kernel = extension_function<decltype(&icd::command_nd_range_kernel)>(side, "clCommandNDRangeKernelKHR");
+    const auto finalize =
+        extension_function<decltype(&icd::finalize_command_buffer)>(side, "clFinalizeCommandBufferKHR");
     const cl_command_queue queue = side.queue();
     cl_int error = CL_SUCCESS;
     commands_ = create(1, &queue, nullptr, &error);
@@ -41,8 +41,8 @@ class Recording {
   void replay() const { check(enqueue_(0, nullptr, commands_, 0, nullptr, nullptr), "clEnqueueCommandBufferKHR"); }
 
  private:
-  const clReleaseCommandBufferKHR_fn release_;
-  const clEnqueueCommandBufferKHR_fn enqueue_;
+  const decltype(&icd::release_command_buffer) release_;
+  const decltype(&icd::enqueue_command_buffer) enqueue_;
   cl_command_buffer_khr commands_ = nullptr;
 };
 

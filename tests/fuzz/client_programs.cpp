@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "icd/command_buffer_functions.h"
 #include "remotecl/remotecl.h"
 
 namespace remotecl::fuzz {
@@ -247,19 +248,19 @@ void divide_device(cl_device_id device) {
 void record_commands(cl_device_id device) {
   const Objects objects(device);
   cl_command_queue queue = objects.queue;
-  cl_command_buffer_khr commands = clCreateCommandBufferKHR(1, &queue, nullptr, nullptr);
+  cl_command_buffer_khr commands = icd::create_command_buffer(1, &queue, nullptr, nullptr);
   if (commands == nullptr) return;
   const int pattern = 1;
-  clCommandFillBufferKHR(commands, nullptr, objects.small, &pattern, sizeof pattern, 0, kSmall, 0, nullptr, nullptr,
-                         nullptr);
-  clFinalizeCommandBufferKHR(commands);
-  for (int i = 0; i < 2; ++i) clEnqueueCommandBufferKHR(1, &queue, commands, 0, nullptr, nullptr);
+  icd::command_fill_buffer(commands, nullptr, objects.small, &pattern, sizeof pattern, 0, kSmall, 0, nullptr, nullptr,
+                           nullptr);
+  icd::finalize_command_buffer(commands);
+  for (int i = 0; i < 2; ++i) icd::enqueue_command_buffer(1, &queue, commands, 0, nullptr, nullptr);
   cl_command_buffer_state_khr state = 0;
-  clGetCommandBufferInfoKHR(commands, CL_COMMAND_BUFFER_STATE_KHR, sizeof state, &state, nullptr);
+  icd::get_command_buffer_info(commands, CL_COMMAND_BUFFER_STATE_KHR, sizeof state, &state, nullptr);
   char bytes[kSmall];
   clEnqueueReadBuffer(queue, objects.small, CL_TRUE, 0, kSmall, bytes, 0, nullptr, nullptr);
   clFinish(queue);
-  clReleaseCommandBufferKHR(commands);
+  icd::release_command_buffer(commands);
 }
 
 void trace_commands(cl_device_id device) {

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <CL/cl_ext.h>
-
+#include "icd/command_buffer_functions.h"
 #include "icd/fixture.h"
 
 namespace remotecl::testing {
@@ -30,21 +29,21 @@ struct CommandBufferApi {
     return api;
   }
 
-  clCreateCommandBufferKHR_fn create;
-  clFinalizeCommandBufferKHR_fn finalize;
-  clRetainCommandBufferKHR_fn retain;
-  clReleaseCommandBufferKHR_fn release;
-  clEnqueueCommandBufferKHR_fn enqueue;
-  clCommandBarrierWithWaitListKHR_fn barrier;
-  clCommandCopyBufferKHR_fn copy;
-  clCommandCopyBufferRectKHR_fn copy_rect;
-  clCommandFillBufferKHR_fn fill;
-  clCommandNDRangeKernelKHR_fn kernel;
-  clCommandCopyImageKHR_fn copy_image;
-  clCommandCopyImageToBufferKHR_fn copy_image_to_buffer;
-  clCommandCopyBufferToImageKHR_fn copy_buffer_to_image;
-  clCommandFillImageKHR_fn fill_image;
-  clGetCommandBufferInfoKHR_fn info;
+  decltype(&icd::create_command_buffer) create;
+  decltype(&icd::finalize_command_buffer) finalize;
+  decltype(&icd::retain_command_buffer) retain;
+  decltype(&icd::release_command_buffer) release;
+  decltype(&icd::enqueue_command_buffer) enqueue;
+  decltype(&icd::command_barrier) barrier;
+  decltype(&icd::command_copy_buffer) copy;
+  decltype(&icd::command_copy_buffer_rect) copy_rect;
+  decltype(&icd::command_fill_buffer) fill;
+  decltype(&icd::command_nd_range_kernel) kernel;
+  decltype(&icd::command_copy_image) copy_image;
+  decltype(&icd::command_copy_image_to_buffer) copy_image_to_buffer;
+  decltype(&icd::command_copy_buffer_to_image) copy_buffer_to_image;
+  decltype(&icd::command_fill_image) fill_image;
+  decltype(&icd::get_command_buffer_info) info;
 
  private:
   template <class Function>
