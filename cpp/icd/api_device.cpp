@@ -11,6 +11,7 @@
 #include "runtime/client/objects/network.h"
 #include "runtime/client/objects/platform.h"
 #include "runtime/client/objects/svm.h"
+#include "runtime/protocol/command_buffer_types.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <CL/cl_ext.h>
+#include "runtime/protocol/command_buffer_types.h"
 
 // The entry points of cl_khr_command_buffer 0.9.1. <CL/cl_ext.h> declares those of the version that its release had,
 // with other arguments since October 2024; here they are the same whatever headers are installed.

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <CL/cl_ext.h>
-
 #include <map>
 #include <span>
 #include <vector>
@@ -11,6 +9,7 @@
 #include "runtime/client/commands/commands.h"
 #include "runtime/client/objects/handle.h"
 #include "runtime/memory/range_set.h"
+#include "runtime/protocol/command_buffer_types.h"
 
 struct _cl_command_buffer_khr : remotecl::HandleBase {};
 
