@@ -8,7 +8,6 @@
 namespace remotecl::server {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Functions = std::vector<std::function<void()>>;
 
 void call(const Functions& functions) {
@@ -62,10 +61,18 @@ std::optional<DeviceTurns::Longest> DeviceTurns::longest() const {
   std::optional<Longest> longest;
   for (const auto& [member, turn] : members_) {
     turn->turns_->mutex_.assume_held();  // this one
-    if (turn->under_way_ == 0 || (longest && longest->since <= turn->progress_)) continue;
+    if (turn->under_way_.empty() || (longest && longest->since <= turn->progress_)) continue;
     longest = Longest{turn->session_, turn->progress_};
   }
   return longest;
+}
+
+void DeviceTurns::have_waited_for(const DeviceTurn& ended, Clock::time_point given, Clock::time_point now) {
+  for (const auto& [member, turn] : members_) {
+    turn->turns_->mutex_.assume_held();  // this one
+    if (turn == &ended || turn->under_way_.empty() || turn->under_way_.begin()->first < given) continue;
+    turn->progress_ = now;
+  }
 }
 
 void DeviceTurn::leave() {
@@ -78,6 +85,8 @@ void DeviceTurn::leave() {
     wake_.notify_all();
     turns_->share_.leave(member_);
     turns_->members_.erase(member_);
+    const auto now = Clock::now();
+    for (const auto& [noted, given] : under_way_) turns_->have_waited_for(*this, given, now);
     turns_->shared_.store(turns_->members_.size() > 1, std::memory_order_relaxed);
     functions = turns_->grant_ready();
   }
@@ -93,38 +102,41 @@ void DeviceTurn::grant(Functions& functions) {
 bool DeviceTurn::add(double cost, cl_event event) {
   uncounted_ += cost;
   if (event == nullptr) return false;
-  return began(std::exchange(uncounted_, 0), event);
+  return began(std::exchange(uncounted_, 0), event, given_);
 }
 
 void DeviceTurn::add_bytes(std::uint64_t size, cl_event event) {
-  if (counts() && began(cost_of_bytes(size), event)) wait();
+  if (counts() && began(cost_of_bytes(size), event, Clock::now())) wait();
 }
 
-bool DeviceTurn::began(double cost, cl_event event) {
+bool DeviceTurn::began(double cost, cl_event event, Clock::time_point given) {
   bool is_full = false;
+  Batch begun{given, {}, cost};
   {
     MutexLock lock(turns_->mutex_);
     FairShare& share = turns_->share_;
-    const auto now = Clock::now();
-    if (under_way_++ == 0) progress_ = now;
+    const auto now = begun.noted = Clock::now();
+    if (under_way_.empty()) progress_ = now;
+    under_way_.emplace(now, given);
     share.began(member_, cost, now);
     is_full = !share.may_go(member_);
     double batch = std::clamp(share.window() / 8, 1.0, kBatchMax);
     if (commands_max_ != 0) batch = std::clamp(static_cast<double>(commands_max_) / 4, 1.0, batch);
     batch_.store(batch, std::memory_order_relaxed);
   }
-  completions_.notify_apart(event, [turn = Ref<DeviceTurn>(this), cost](cl_int) { turn->ended(cost); });
+  completions_.notify_apart(event, [turn = Ref<DeviceTurn>(this), begun](cl_int) { turn->ended(begun); });
   return is_full;
 }
 
-void DeviceTurn::ended(double cost) {
+void DeviceTurn::ended(const Batch& batch) {
   Functions functions;
   {
     MutexLock lock(turns_->mutex_);
     const auto now = Clock::now();
-    --under_way_;
+    under_way_.erase(under_way_.find(batch.noted));
     progress_ = now;
-    turns_->share_.ended(member_, cost, now);
+    turns_->have_waited_for(*this, batch.given, now);
+    turns_->share_.ended(member_, batch.cost, now);
     functions = turns_->grant_ready();
   }
   call(functions);

@@ -37,11 +37,14 @@ class DeviceTurns final : public RefCounted {
   Ref<DeviceTurn> join(std::uint64_t session, double weight, std::optional<std::uint64_t> commands_max,
                        CompletionNotifier completions, bool is_timed = false) EXCLUDES(mutex_);
 
-  // The session that has made no progress for longest while the device has its commands, and since when. Others
-  // wait for this session. Only counted commands are considered.
+  using Clock = std::chrono::steady_clock;
+
+  // The session that has made no progress for longest while the device has its commands, and since when, without the
+  // time in which it may have waited for another one's. Others wait for this session. Only counted commands are
+  // considered.
   struct Longest {
     std::uint64_t session;
-    std::chrono::steady_clock::time_point since;
+    Clock::time_point since;
   };
   std::optional<Longest> longest() const EXCLUDES(mutex_);
 
@@ -50,6 +53,9 @@ class DeviceTurns final : public RefCounted {
 
   // Gives turns to those who wait. Returns what they want to be called, without the lock.
   std::vector<std::function<void()>> grant_ready() REQUIRES(mutex_);
+  // Commands of this turn have ended, the first of which was given to the driver then. Whoever had others there by that
+  // time, or later, may have waited for them.
+  void have_waited_for(const DeviceTurn& ended, Clock::time_point given, Clock::time_point now) REQUIRES(mutex_);
 
   std::atomic<bool> shared_{false};
   mutable Mutex mutex_;
@@ -71,9 +77,12 @@ class DeviceTurn final : public RefCounted {
   // Whether its work is counted. It need not be while the session is alone on the device. Any thread.
   bool counts() const { return turns_->is_shared() || commands_max_ != 0 || is_timed_; }
 
-  // Whether a command of this cost needs an event, to be counted together with those before it. Needs the
-  // session's lock.
-  bool is_due(double cost) const { return is_timed_ || uncounted_ + cost >= batch_.load(std::memory_order_relaxed); }
+  // Whether a command of this cost, which the driver is given next, needs an event, to be counted together with those
+  // before it. Needs the session's lock.
+  bool is_due(double cost) {
+    if (uncounted_ == 0) given_ = Clock::now();
+    return is_timed_ || uncounted_ + cost >= batch_.load(std::memory_order_relaxed);
+  }
   // The driver has been given that command, with `event` if it was due. Returns true if when_granted() or
   // wait() must come before the next command.
   bool add(double cost, cl_event event) EXCLUDES(turns_->mutex_);
@@ -96,6 +105,14 @@ class DeviceTurn final : public RefCounted {
 
  private:
   friend class DeviceTurns;
+  using Clock = DeviceTurns::Clock;
+
+  // Commands that are counted together. The driver got the first of them after `given` and the last of them before
+  // `noted`; which of two sessions' commands it got first shows only where these times do not overlap.
+  struct Batch {
+    Clock::time_point given, noted;
+    double cost;
+  };
 
   DeviceTurn(Ref<DeviceTurns> turns, CompletionNotifier completions, std::uint64_t session, FairShare::Member member,
              std::uint64_t commands_max, bool is_timed)
@@ -110,8 +127,8 @@ class DeviceTurn final : public RefCounted {
   static constexpr double kBatchMax = 8;
 
   void grant(std::vector<std::function<void()>>& functions) REQUIRES(turns_->mutex_);
-  bool began(double cost, cl_event event) EXCLUDES(turns_->mutex_);
-  void ended(double cost) EXCLUDES(turns_->mutex_);
+  bool began(double cost, cl_event event, Clock::time_point given) EXCLUDES(turns_->mutex_);
+  void ended(const Batch& batch) EXCLUDES(turns_->mutex_);
 
   const Ref<DeviceTurns> turns_;
   const CompletionNotifier completions_;  // of the session
@@ -119,13 +136,16 @@ class DeviceTurn final : public RefCounted {
   const FairShare::Member member_;
   const std::uint64_t commands_max_;  // 0: no limit
   const bool is_timed_;
-  std::uint64_t under_way_ GUARDED_BY(turns_->mutex_) = 0;  // batches that began and have not ended
-  std::chrono::steady_clock::time_point progress_ GUARDED_BY(turns_->mutex_){};  // when the first began, or one ended
+  // Batches that have not ended: when they were noted, and given.
+  std::multimap<Clock::time_point, Clock::time_point> under_way_ GUARDED_BY(turns_->mutex_);
+  // When the first of them began, or one ended, or one of another session's that they may have waited for.
+  Clock::time_point progress_ GUARDED_BY(turns_->mutex_){};
   bool left_ GUARDED_BY(turns_->mutex_) = false;
   std::uint64_t granted_ GUARDED_BY(turns_->mutex_) = 0;  // how many times
   std::vector<std::function<void()>> at_grant_ GUARDED_BY(turns_->mutex_);
   ConditionVariable wake_;
   double uncounted_ = 0;           // needs the session's lock
+  Clock::time_point given_{};      // the first of the uncounted commands; needs the session's lock
   std::atomic<double> batch_ = 1;  // the cost at which a batch is counted
 };
 

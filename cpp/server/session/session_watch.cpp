@@ -83,32 +83,27 @@ void SessionWatch::look() {
     const LogScope scope(session->id());
     session->stop_networks_of_absent();
   }
-  if (!limited.empty()) find_longest();
-  for (const auto& session : limited) end_if_overdue(*session);
+  if (!limited.empty()) {
+    const Longest longest = find_longest();
+    for (const auto& session : limited) end_if_overdue(*session, longest);
+  }
   for (const auto& session : stuck) {
     const LogScope scope(session->id());
     stuck_(*session);
   }
 }
 
-void SessionWatch::find_longest() {
-  const auto now = std::chrono::steady_clock::now();
-  longest_.resize(driver_.devices().size());
-  for (std::size_t i = 0; i < longest_.size(); ++i) {
-    auto longest = driver_.devices()[i]->turns()->longest();
-    if (const auto& before = longest_[i]; longest && before) {
-      // Another session may have waited for the one before until now.
-      longest->since = std::max(longest->since, before->session == longest->session ? before->since : now);
-    }
-    longest_[i] = longest;
-  }
+SessionWatch::Longest SessionWatch::find_longest() const {
+  Longest longest;
+  for (const auto& device : driver_.devices()) longest.push_back(device->turns()->longest());
+  return longest;
 }
 
 // Only the session whose command runs is ended, not one whose command waits, or has waited, for another session's.
-void SessionWatch::end_if_overdue(Session& session) const {
+void SessionWatch::end_if_overdue(Session& session, const Longest& longest_of) const {
   const auto limit = *session.grant().command_time_max();
   for (const auto& device : driver_.devices()) {
-    const auto& longest = longest_[device->index()];
+    const auto& longest = longest_of[device->index()];
     if (!longest || longest->session != session.id()) continue;
     if (std::chrono::steady_clock::now() - longest->since <= limit) continue;
     const LogScope scope(session.id(), device->index());

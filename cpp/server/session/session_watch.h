@@ -47,13 +47,13 @@ class SessionWatch {
   void run() EXCLUDES(thread_.mutex);
   bool has_work() const REQUIRES(thread_.mutex);
   void look() EXCLUDES(thread_.mutex);
-  void find_longest();
-  void end_if_overdue(Session& session) const;
+  // By device.
+  using Longest = std::vector<std::optional<DeviceTurns::Longest>>;
+  Longest find_longest() const;
+  void end_if_overdue(Session& session, const Longest& longest) const;
 
   const NativeDriver& driver_;
   const std::function<void(Session&)> stuck_;
-  // By device, without the time in which the session waited for another one. Only the watch's thread uses it.
-  std::vector<std::optional<DeviceTurns::Longest>> longest_;
   std::map<Session*, Watched> sessions_ GUARDED_BY(thread_.mutex);
   StoppableThread thread_{[this] { run(); }};
 };
