@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -32,6 +33,16 @@ class QueueProgress final : public RefCounted {
   }
   std::uint64_t ended() const { return ended_.load(std::memory_order_acquire); }
 
+  // An event of a Finish behind `count` commands has failed, and so has the event of the command at `known`, the newest
+  // such (0: none). Returns whether that does not say all: a command without an event has failed, and no Finish has
+  // said so. On a queue in order, a failed command fails what follows it up to that event.
+  bool take_failure(std::uint64_t count, std::uint64_t known, bool in_order) {
+    const bool is_explained = in_order ? known >= count : known > told_;
+    const bool is_new = !is_explained && count > told_;
+    told_ = std::max(told_, is_new ? count : known);
+    return is_new;
+  }
+
   // Commands that the driver does not have yet, because they wait for events or move bulk data.
   void hold() { held_.fetch_add(1, std::memory_order_relaxed); }
   void release_hold() { held_.fetch_sub(1, std::memory_order_relaxed); }
@@ -48,6 +59,7 @@ class QueueProgress final : public RefCounted {
   std::atomic<std::uint64_t> ended_{0};
   std::atomic<std::uint64_t> held_{0};
   std::atomic<bool> searched_{false};
+  std::uint64_t told_ = 0;  // a Finish has told of the failures of commands up to this one; needs the session's lock
 };
 
 }  // namespace remotecl::server

@@ -43,7 +43,7 @@ class Event final : public RefCounted {
   std::atomic<bool> report_taken{false};          // a thread has taken over sending EventDone; any thread
   bool tracked GUARDED_BY(session_lock) = false;  // its end is an event of the graph
   std::int32_t status GUARDED_BY(session_lock) = 0;
-  bool failure_counted GUARDED_BY(session_lock) = false;  // a Finish has reported it, or found that it was reported
+  std::uint64_t position GUARDED_BY(session_lock) = 0;  // of its native command in its queue; 0: it has none
   // kExpected: the server that will signal it; 0: the client.
   PeerId expected_of GUARDED_BY(session_lock) = 0;
   bool released GUARDED_BY(session_lock) = false;                 // kExpected: the client no longer refers to it

@@ -139,7 +139,7 @@ void EventTable::observe(EventId id) {
     return;
   }
   if (event->unhurried.exchange(false)) outbox_.hurry();
-  if (event->observed) return;
+  if (event->observed) return report_again(*event);
   event->observed = true;
   if (event->state == Event::State::kNative) report(*event, true);
   if (event->state != Event::State::kEnded) return;
@@ -151,19 +151,27 @@ void EventTable::observe(EventId id) {
   }
 }
 
-bool EventTable::report_failures(ObjectId queue) {
-  bool has_failed = false;
+// The client knows the end of a command that may have waited for this event, whose callback may be late.
+void EventTable::report_again(Event& event) {
+  if (event.state != Event::State::kNative || !event.callback_reports || event.report_taken) return;
+  const cl_int status = execution_status(event.native.get());
+  if (status > CL_COMPLETE || event.report_taken.exchange(true)) return;
+  reporter_.end(event, status, event.start(), event.native.get());
+}
+
+std::uint64_t EventTable::report_failures(ObjectId queue) {
+  std::uint64_t newest = 0;
   events_.for_each([&](Event& event) REQUIRES(session_lock) {
-    if (event.queue != queue || event.state != Event::State::kNative) return;
-    if (event.failure_counted) return;
-    const cl_int status = execution_status(event.native.get());
+    if (event.queue != queue || event.position == 0) return;
+    const bool is_native = event.state == Event::State::kNative;
+    const cl_int status = is_native ? execution_status(event.native.get()) : event.status;
     if (status >= 0) return;
-    event.failure_counted = has_failed = true;
-    if (event.report_taken.exchange(true)) return;
+    newest = std::max(newest, event.position);
+    if (!is_native || event.report_taken.exchange(true)) return;
     event.observed = event.reported = true;
     reporter_.end(event, status, event.start(), event.native.get());
   });
-  return has_failed;
+  return newest;
 }
 
 void EventTable::release(EventId id) {

@@ -67,9 +67,9 @@ class EventTable {
 
   // ---- Who gets its end reported.
   void observe(EventId id) REQUIRES(session_lock);
-  // The native commands of this queue have ended: reports failures that the client has not asked for. Returns true
-  // if the client can learn of one from its events.
-  bool report_failures(ObjectId queue) REQUIRES(session_lock);
+  // The native commands of this queue have ended: reports failures that the client has not asked for. Returns the
+  // position of the newest one that the client can learn of from its event, or 0.
+  std::uint64_t report_failures(ObjectId queue) REQUIRES(session_lock);
   void release(EventId id) REQUIRES(session_lock);
   void forward(EventId id, const Ref<EventSink>& sink) REQUIRES(session_lock);
 
@@ -88,6 +88,7 @@ class EventTable {
   void end(Event& event, std::int32_t status) REQUIRES(session_lock);
   // `is_asked`: the client waits for a reply.
   void report(Event& event, bool is_asked) REQUIRES(session_lock);
+  void report_again(Event& event) REQUIRES(session_lock);
   void notify_end(Event& event) REQUIRES(session_lock);
   void forward_end(Event& event, Ref<EventSink> sink) REQUIRES(session_lock);
 

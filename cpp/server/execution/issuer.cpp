@@ -78,7 +78,9 @@ void Issuer::fail(Queue& queue, Event* event, std::int32_t status, TransferId tr
 
 void Issuer::accepted(Queue& queue, Event* event, Native<cl_event> native) {
   queue.note(native);
-  if (event != nullptr) events_.publish(*event, std::move(native));
+  if (event == nullptr) return;
+  event->position = queue.native_commands();
+  events_.publish(*event, std::move(native));
 }
 
 void Issuer::finish_hold(EventId hold) {

@@ -28,6 +28,7 @@ namespace remotecl::server {
 //   void failed(cl_int)    optional; the command will not be executed
 //   static constexpr bool kReplies  optional; the client would wait forever if the command failed, so the
 //                          session ends if the command cannot be held
+//   static constexpr bool kNeedsNoDriver  optional; it is issued even if the driver refused the queue
 //   static constexpr bool kLong
 // A long command moves bulk data. It ends with TransferTable::finish, and holds back what comes after it
 // until then.
@@ -115,6 +116,11 @@ class Issuer {
   template <class Command>
   static constexpr bool kTakesTurns = !std::remove_reference_t<Command>::kLong && !requires {
     std::remove_reference_t<Command>::kReplies;
+  };
+
+  template <class Command>
+  static constexpr bool kNeedsDriver = !requires {
+    std::remove_reference_t<Command>::kNeedsNoDriver;
   };
 
   template <class Command>
@@ -243,13 +249,13 @@ void Issuer::run(Queue& queue, Event* event, EventId hold, Command& command) {
   using Type = std::remove_reference_t<Command>;
   if (event != nullptr && event->trace.number != 0) EventTable::submitted(*event, hold != 0);
   cl_int error = CL_SUCCESS;
-  if (queue.native() == nullptr) error = CL_INVALID_COMMAND_QUEUE;
+  if (kNeedsDriver<Command> && queue.native() == nullptr) error = CL_INVALID_COMMAND_QUEUE;
   if (dependency_failed_) error = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
   if (error == CL_SUCCESS) {
     if (Type::kLong && hold == 0) hold = make_hold(queue, event, false);
     Issue issue{queue, event, native_waits_, hold};
     issue.goes_on = Type::kLong;
-    const bool counts = !Type::kLong && queue.turn().counts();
+    const bool counts = !Type::kLong && kNeedsDriver<Command> && queue.turn().counts();
     const double cost = counts ? cost_of(command) : 0;
     issue.due = counts && queue.turn().is_due(cost);
     const auto run = [&]() REQUIRES(session_lock) { return command.issue(issue); };
@@ -271,7 +277,10 @@ void Issuer::run(Queue& queue, Event* event, EventId hold, Command& command) {
       }
       if (issue.goes_on) return;
       if (issue.ended && event != nullptr) finish(*event);
-      if (issue.native && event != nullptr) events_.publish(*event, std::move(issue.native));
+      if (issue.native && event != nullptr) {
+        event->position = queue.native_commands();
+        events_.publish(*event, std::move(issue.native));
+      }
     }
   }
   if (error != CL_SUCCESS) {

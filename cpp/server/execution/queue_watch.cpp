@@ -34,12 +34,15 @@ cl_int QueueWatch::when_ended(Queue& queue, Then then, Worker& worker) {
 }
 
 cl_int QueueWatch::report_finished(Queue& queue, Token token) {
-  const auto then = [this, strand = Ref<Strand>(&strand_), id = queue.id(), token,
+  const auto then = [this, strand = Ref<Strand>(&strand_), id = queue.id(), token, progress = queue.progress(),
+                     count = queue.native_commands(), in_order = queue.in_order(),
                      is_custom = queue.device().traits().is_custom, held = hold_reply(counters_)](cl_int status) {
     if (status >= 0 && !is_custom) return outbox_.send(Finished{token});
     // Reports failed commands even if the client has not asked for their events.
-    strand->later([this, id, token, status, held]() REQUIRES(session_lock) {
-      if (!events_.report_failures(id) && status < 0) outbox_.add(CommandFailed{id, 0, status});
+    strand->later([this, id, token, progress, count, in_order, status, held]() REQUIRES(session_lock) {
+      const std::uint64_t known = events_.report_failures(id);
+      const bool is_new = status < 0 && progress->take_failure(count, known, in_order);
+      if (is_new) outbox_.add(CommandFailed{id, 0, status});
       outbox_.send(Finished{token});
     });
   };

@@ -41,6 +41,7 @@ struct MarkerCommand {
 struct FinishCommand {
   static constexpr bool kLong = false;
   static constexpr bool kReplies = true;
+  static constexpr bool kNeedsNoDriver = true;
 
   Session* session;
   Token token;
@@ -48,7 +49,8 @@ struct FinishCommand {
   cl_int issue(Issue& issue) REQUIRES(session_lock) {
     issue.enqueued = false;
     cl_int error = CL_SUCCESS;
-    if (!issue.queue.native_idle() || issue.queue.device().traits().is_custom) {
+    const bool is_refused = issue.queue.native() == nullptr;
+    if (!is_refused && (!issue.queue.native_idle() || issue.queue.device().traits().is_custom)) {
       error = session->queue_watch().report_finished(issue.queue, token);
       session->issuer().touch(issue.queue);
       if (error == CL_SUCCESS) return CL_SUCCESS;
@@ -91,10 +93,6 @@ void handle(Session& session, const EnqueueMarker& message) {
 
 void handle(Session& session, const Finish& message) {
   Queue& on = session.objects().queue(message.queue);
-  if (on.native() == nullptr) {
-    session.outbox().add(Finished{message.token});
-    return;
-  }
   session.issuer().submit(on, nullptr, {}, FinishCommand{&session, message.token}, true);
 }
 

@@ -25,14 +25,14 @@ void TransferTable::end(Transfer& transfer) {
     const Ref<Queue> queue = transfer.take_queue();
     queue->count_native_command(native);
     issuer_.touch(*queue);
-    if (Event* event = transfer.event(); event != nullptr && event->trace.number != 0 && transfer.first()) {
-      event->first = transfer.first().copy();
+    if (Event* const event = transfer.event()) {
+      if (transfer.first()) event->first = transfer.first().copy();
+      event->reported = event->callback_reports = true;
     }
-    if (transfer.event() != nullptr) transfer.event()->reported = true;
     // The callback keeps the transfer, whose memory the driver may still be reading.
     strand_.completions().notify(native.get(), [this, strand = Ref<Strand>(&strand_), kept = Ref<Transfer>(&transfer),
                                                 last = native.get()](cl_int status) {
-      if (kept->event() == nullptr) return;
+      if (kept->event() == nullptr || kept->event()->report_taken.exchange(true)) return;
       reporter_.end(*kept->event(), status, kept->first() ? kept->first().get() : last, last);
       outbox_.flush();
     });

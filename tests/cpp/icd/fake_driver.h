@@ -10,13 +10,13 @@
 
 namespace remotecl::testing {
 
-// The custom device is the first one.
-inline constexpr char kFakeDevices[] = "custom=1;gpu=1,accelerator=1";
+// The custom device is the first one. A program that needs others says so before its daemons start.
+inline std::string fake_devices = "custom=1;gpu=1,accelerator=1";
 
 // What the daemons' fake driver does from now on (tests/fakes/README.md). Both daemons read the file.
 inline void command_driver(const char* words) {
   const std::string file = REMOTECL_FAKE_DRIVER_WORDS;
-  std::ofstream(file + ".new") << kFakeDevices << ',' << words;
+  std::ofstream(file + ".new") << fake_devices << ',' << words;
   std::rename((file + ".new").c_str(), file.c_str());
 }
 

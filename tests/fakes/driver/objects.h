@@ -176,6 +176,7 @@ struct _cl_command_queue : remotecl::fake::Object {
   std::deque<remotecl::fake::Command> commands;
   std::size_t unfinished = 0;  // commands that have not ended, of which a thread may have taken one
   bool has_thread = false;
+  cl_int last_status = CL_COMPLETE;  // of the last command that has ended
 };
 
 struct _cl_program : remotecl::fake::Object {

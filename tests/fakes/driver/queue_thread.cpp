@@ -29,10 +29,15 @@ cl_int wait_for_all(const std::vector<Held<_cl_event>>& events, Lock& lock) {
 
 void run_first(cl_command_queue queue, Lock& lock) {
   Calls calls;
+  std::chrono::microseconds callback_delay{0};
   {
     Command command = std::move(queue->commands.front());
     queue->commands.pop_front();
     cl_int status = wait_for_all(command.waits, lock);
+    const bool is_in_order = (queue->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0;
+    if (is_in_order && queue->last_status < 0 && chains_failures()) {
+      status = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+    }
     command.event->times[1] = command.event->times[2] = now();
     if (const auto time = kernel_time(command.items); command.items != 0 && status == CL_COMPLETE && time.count() > 0) {
       changed().wait(lock, [] { return running_kernels == 0 || !settings().runs_one_kernel; });
@@ -43,12 +48,21 @@ void run_first(cl_command_queue queue, Lock& lock) {
       --running_kernels;
     }
     if (status == CL_COMPLETE) status = command.work();
+    if (command.items != 0) callback_delay = callback_time();
+    queue->last_status = status;
     --queue->unfinished;
     command.has_late_event ? end_late(command.event, status, calls) : end(command.event, status, calls);
   }
   changed().notify_all();
   lock.unlock();
-  call_back(calls);
+  if (callback_delay.count() == 0) {
+    call_back(calls);
+  } else {
+    std::thread([calls = std::move(calls), callback_delay]() mutable {
+      std::this_thread::sleep_for(callback_delay);
+      call_back(calls);
+    }).detach();
+  }
   lock.lock();
 }
 

@@ -70,6 +70,10 @@ void parse_word(std::string_view word, Settings& settings) {
     settings.kernel_time = std::chrono::microseconds(number<std::int64_t>(value, word));
   } else if (name == "item-ns") {
     settings.item_time = std::chrono::nanoseconds(number<std::int64_t>(value, word));
+  } else if (name == "callback-us") {
+    settings.callback_time = std::chrono::microseconds(number<std::int64_t>(value, word));
+  } else if (name == "chained-failures") {
+    settings.chains_failures = true;
   } else if (name == "clock-ahead-s") {
     settings.clock_ahead = std::chrono::seconds(number<std::int64_t>(value, word));
   } else if (name == "builds-at-once") {
@@ -124,10 +128,11 @@ class Control {
     return current_.kernel_time + current_.item_time * static_cast<std::int64_t>(items);
   }
 
-  std::uint64_t builds_at_once() {
+  template <class T>
+  T now(T Settings::*setting) {
     const MutexLock lock(mutex_);
     refresh();
-    return current_.builds_at_once;
+    return current_.*setting;
   }
 
   std::optional<cl_int> fault(std::string_view function) {
@@ -200,7 +205,9 @@ Settings parse(std::string_view words) {
 const Settings& settings() { return control().first(); }
 std::uint64_t allocation_max() { return settings().memory / 16 * 3; }
 std::chrono::nanoseconds kernel_time(std::size_t items) { return control().kernel_time(items); }
-std::uint64_t builds_at_once() { return control().builds_at_once(); }
+std::chrono::microseconds callback_time() { return control().now(&Settings::callback_time); }
+bool chains_failures() { return control().now(&Settings::chains_failures); }
+std::uint64_t builds_at_once() { return control().now(&Settings::builds_at_once); }
 std::optional<cl_int> fault(std::string_view function) { return control().fault(function); }
 
 }  // namespace remotecl::fake

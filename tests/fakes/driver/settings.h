@@ -26,7 +26,8 @@ struct Settings {
   std::vector<Fault> faults;
   std::chrono::microseconds kernel_time{0};
   std::chrono::nanoseconds item_time{0};
-  std::chrono::seconds clock_ahead{0};  // of the machine's
+  std::chrono::microseconds callback_time{0};  // from a kernel's end until what is to be called back then is
+  std::chrono::seconds clock_ahead{0};         // of the machine's
   std::uint64_t memory = std::uint64_t{64} << 20;
   cl_uint base_alignment = 1024;      // of sub-buffers, in bits
   bool takes_any_sub_buffer = false;  // whatever their alignment
@@ -40,7 +41,8 @@ struct Settings {
   bool runs_one_kernel = false;
   // clReleaseMemObject waits until no kernel runs.
   bool has_slow_releases = false;
-  bool takes_dma_bufs = false;  // says so; it takes none
+  bool takes_dma_bufs = false;   // says so; it takes none
+  bool chains_failures = false;  // what follows a failed command in a queue in order fails with it
   std::uint64_t builds_at_once = 1;
 };
 
@@ -53,6 +55,10 @@ const Settings& settings();
 std::uint64_t allocation_max();
 // How long a kernel of so many work-items takes now. With "@FILE" the file is read again when another has its name.
 std::chrono::nanoseconds kernel_time(std::size_t items);
+// How long after the end of a kernel its callbacks come now.
+std::chrono::microseconds callback_time();
+// Whether a failed command fails what follows it in its queue now.
+bool chains_failures();
 // How many builds wait for each other now.
 std::uint64_t builds_at_once();
 // Counts a call of `function`, and gives the error that it shall fail with. A launched kernel that runs is a call of

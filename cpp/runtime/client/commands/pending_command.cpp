@@ -15,6 +15,7 @@ PendingCommand::PendingCommand(CommandQueue& queue, cl_command_type type, WaitLi
   // Only its event reports the end of a command of an out-of-order queue.
   if (order && !queue.in_order()) wants_event = true;
   planner_.set_given(wait);
+  if (!wait.empty()) queue.waits_for_others();
   for (Event* event : wait) {
     waits_for(*event);
     if (error() != CL_SUCCESS) return;
@@ -101,6 +102,7 @@ void PendingCommand::waits_for_host_readers(BufferStorage& storage) {
 void PendingCommand::waits_for_all() {
   if (event_ && !queue_.in_order()) queue_.pending_reads().hold(*event_);
   if (queue_.in_order()) return;
+  queue_.waits_for_others();
   if (const auto order = CoherentHostMemory::order(queue_.context())) [[unlikely]]
     order->add_all_before(queue_, sequence_, event_.get());
 }

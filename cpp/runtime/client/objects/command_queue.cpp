@@ -89,6 +89,7 @@ cl_int CommandQueue::finish() {
     unfinished_ = {finished, last};
     return CL_SUCCESS;
   }
+  end_becomes_known();
   finished_through(last);
   return take_failure();
 }
@@ -98,6 +99,7 @@ void CommandQueue::learn_end() {
   const std::uint64_t last = last_sequence_.load();
   if (ended_sequence() >= last) return;
   const auto ended = [finished = finished_sequence_, last](std::uint16_t, const Bytes* payload) {
+    telling_ends_.fetch_add(1);
     if (payload != nullptr) raise(*finished, last);
   };
   session().send(Finish{id_, session().expect_reply(ended)});

@@ -76,6 +76,17 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   // not keep the queue.
   void learn_end();
 
+  // Commands of the queue may wait for others than those before them: their ends say that these have ended, too.
+  void waits_for_others() {
+    if (!waits_for_others_.load(std::memory_order_relaxed)) waits_for_others_.store(true, std::memory_order_relaxed);
+  }
+  // An end of such a command is about to become known. Reports of other ends may be late.
+  void end_becomes_known() const {
+    if (waits_for_others_.load(std::memory_order_relaxed)) telling_ends_.fetch_add(1);
+  }
+  // How many of them are known in this process.
+  static std::uint64_t telling_ends() { return telling_ends_.load(); }
+
   std::uint64_t next_sequence() { return last_sequence_.fetch_add(1, std::memory_order_relaxed) + 1; }
   // Every command up to this one is known to have ended.
   std::uint64_t finished_sequence() const { return finished_sequence_->load(std::memory_order_acquire); }
@@ -139,6 +150,8 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   const cl_command_queue_properties properties_;
   const std::vector<cl_queue_properties> property_list_;
   const ObjectId id_ = next_id();
+  inline static std::atomic<std::uint64_t> telling_ends_{0};
+  std::atomic<bool> waits_for_others_{false};
   std::atomic<std::uint64_t> last_sequence_{0};
   // Shared with replies, which do not keep the queue.
   const std::shared_ptr<std::atomic<std::uint64_t>> finished_sequence_ =

@@ -8,6 +8,8 @@ namespace {
 
 // How long a question about an event waits for the server. Python's lock may be held meanwhile.
 constexpr std::chrono::milliseconds kStatusWait{200};
+// The same once the event has to have ended.
+constexpr std::chrono::milliseconds kEndWait{2000};
 
 }  // namespace
 
@@ -45,12 +47,16 @@ cl_int Event::status() const {
 cl_int Event::poll_status() {
   const cl_int known = status();
   if (known <= CL_COMPLETE || session() == nullptr) return known;
-  if (observed_.exchange(true)) {
+  const std::uint64_t ends = CommandQueue::telling_ends();
+  const bool may_be_late = asked_at_.load() != ends;
+  if (observed_.exchange(true) && !may_be_late) {
     session()->poll();
   } else {
-    // The first call asks the server; later ones rely on its report. A server that is far behind may take long.
+    // The first call asks the server; later ones rely on its report, unless the end of what may have waited for this
+    // event is known before. A server that is far behind may take long.
     session()->send(ObserveEvent{id_});
-    session()->round_trip_us(std::chrono::steady_clock::now() + kStatusWait);
+    const auto deadline = std::chrono::steady_clock::now() + (may_be_late ? kEndWait : kStatusWait);
+    if (session()->round_trip_us(deadline) >= 0) asked_at_.store(ends);
   }
   const cl_int now = status();
   return now == CL_QUEUED ? CL_SUBMITTED : now;
@@ -102,6 +108,7 @@ void Event::hurry() {
 // Returns false if it was reported before.
 bool Event::report(cl_int status, const EventEnd::Profile* profile) {
   if (!end_.claim_report()) return false;
+  if (queue_) queue_->end_becomes_known();
   if (status >= CL_COMPLETE && on_server_) {
     queue_->in_order() ? queue_->finished_through(sequence_) : queue_->ended(sequence_);
   }

@@ -44,8 +44,8 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   // CL_QUEUED to CL_COMPLETE or negative, as far as this process knows.
   cl_int status() const;
   bool ended() const { return status() <= CL_COMPLETE; }
-  // Like status(), but asks the server once, for a moment at most, and processes what has arrived. Never waits for
-  // the event's end.
+  // Like status(), but asks the server once, for a moment at most, and processes what has arrived. Asks again once the
+  // end of a command is known that may have waited for this one. Never waits for the event's end.
   cl_int poll_status();
   // Blocks until it has ended; returns the final status.
   cl_int wait();
@@ -108,6 +108,7 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   EventDescription description_;
   std::unique_ptr<const Times> times_;
   std::atomic<bool> observed_{false};
+  std::atomic<std::uint64_t> asked_at_{0};  // how many ends were known then: see CommandQueue::telling_ends()
   std::atomic<bool> leaves_release_{false};
   EventEnd end_;
   EventListeners listeners_{*this};
