@@ -168,6 +168,10 @@ faults: build
 	REMOTECL_TEST_TLS=1 REMOTECL_BULK_STREAMS=3 REMOTECL_TEST_FAULTS=3000 build/bin/remotecl_socket_faults_tests
 	REMOTECL_TEST_KILLS=200 build/bin/remotecl_kill_tests
 	REMOTECL_TEST_MISTAKES=20000 build/bin/remotecl_mistakes_tests
+	REMOTECL_TEST_STEPS=40000 build/bin/remotecl_random_programs_tests
+	REMOTECL_TEST_SHARED_MEMORY=1 REMOTECL_TEST_STEPS=40000 build/bin/remotecl_random_programs_tests
+	REMOTECL_TEST_TLS=1 REMOTECL_TEST_STEPS=40000 build/bin/remotecl_random_programs_tests
+	REMOTECL_TEST_ISOLATE=1 REMOTECL_TEST_STEPS=40000 build/bin/remotecl_random_programs_tests
 
 soak: package
 	$(PYTHON) -m pytest -m soak -s

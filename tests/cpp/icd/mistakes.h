@@ -5,35 +5,12 @@
 
 #include <array>
 #include <cstdint>
-#include <initializer_list>
-#include <random>
-#include <type_traits>
 #include <vector>
 
+#include "icd/choice.h"
 #include "icd/opencl.h"
 
 namespace remotecl::testing {
-
-// What one call is made of: the same for the same seed.
-class Choice {
- public:
-  explicit Choice(std::uint64_t seed) : random_(seed) {}
-
-  bool one_in(unsigned count) { return random_() % count == 0; }
-  std::size_t below(std::size_t count) { return random_() % count; }
-  template <class T>
-  T of(std::initializer_list<T> values) {
-    return values.begin()[below(values.size())];
-  }
-  // Mostly the first one.
-  template <class T>
-  T usually(T usual, std::initializer_list<std::type_identity_t<T>> others) {
-    return one_in(6) ? of(others) : usual;
-  }
-
- private:
-  std::mt19937_64 random_;
-};
 
 // Objects of one device for calls that are mostly valid and often slightly wrong. What a driver answers depends on the
 // call alone, so that two drivers can be compared, and one that crashed can go on with the next call.

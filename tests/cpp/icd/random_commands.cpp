@@ -14,8 +14,14 @@ namespace {
 constexpr std::chrono::seconds kSurvivalMax{10};  // until a loss has no consequences for others any more
 constexpr std::size_t kUnderWayMax = 200;         // commands
 constexpr std::size_t kSurvivingRangesMax = 8;    // looked at in one memory object
+void append(std::vector<SharedEvent>& to, const SharedEvent& event) {
+  if (event != nullptr && std::find(to.begin(), to.end(), event) == to.end()) to.push_back(event);
+}
+
+}  // namespace
+
 // The fake driver knows them by their names.
-constexpr char kKernels[] = R"(
+const char* const kRandomKernels = R"(
 kernel void add_mv(global uint* to, uint value) { to[get_global_id(0)] += value; }
 kernel void combine_mm(global const uint* from, global uint* to) { to[get_global_id(0)] ^= from[get_global_id(0)] * 3u; }
 kernel void count_mv(global uint* to, uint value) { to[get_global_id(0)] = value + get_global_id(0); }
@@ -24,12 +30,6 @@ kernel void brighten_im(read_only image2d_t from, global uint* to) {
   to[at.y * get_global_size(0) + at.x] += read_imageui(from, at).x;
 }
 )";
-
-void append(std::vector<SharedEvent>& to, const SharedEvent& event) {
-  if (event != nullptr && std::find(to.begin(), to.end(), event) == to.end()) to.push_back(event);
-}
-
-}  // namespace
 
 std::uint64_t test_seed() {
   static const std::uint64_t seed = [] {
@@ -44,7 +44,7 @@ RandomCommands::RandomCommands(cl_context context, std::uint64_t seed)
       context_(context),
       devices_(list<cl_device_id>(clGetContextInfo, context, CL_CONTEXT_DEVICES)),
       // Drivers need not say otherwise what a kernel only reads, which the model relies on.
-      program_(build(context, kKernels, "-cl-kernel-arg-info")) {
+      program_(build(context, kRandomKernels, "-cl-kernel-arg-info")) {
   for (unsigned device = 0; device < devices_.size(); ++device) {
     const auto offered =
         value<cl_command_queue_properties>(clGetDeviceInfo, devices_[device], CL_DEVICE_QUEUE_PROPERTIES);

@@ -15,6 +15,9 @@ namespace remotecl::testing {
 // From REMOTECL_TEST_SEED, or random; always the same in one process.
 std::uint64_t test_seed();
 
+// The source of the kernels of random commands.
+extern const char* const kRandomKernels;
+
 // Gives random commands to queues of all devices of the context, and checks every result against a model. A server
 // may be lost meanwhile. One thread.
 class RandomCommands {

@@ -80,16 +80,24 @@ std::string SequentialModel::unexplained(const ModelCommand& command, Locations 
          std::to_string(locations) + ", some of it in " + std::to_string(some);
 }
 
-void SequentialModel::expect(const std::string& what, const Range& range, const cl_uint* got) const {
-  const Contents& contents = contents_[range.memory];
+SequentialModel::Content SequentialModel::content(const Range& range) const {
+  const auto& [words, locations, perhaps] = contents_[range.memory];
+  Content content{{words.begin() + static_cast<std::ptrdiff_t>(range.begin),
+                   words.begin() + static_cast<std::ptrdiff_t>(range.begin + range.size)},
+                  std::vector<bool>(range.size)};
+  for (std::size_t i = 0; i < range.size; ++i) content.known[i] = locations[range.begin + i] != 0;
+  return content;
+}
+
+void SequentialModel::Content::expect(const std::string& what, const Range& range, const cl_uint* got) const {
   std::size_t count = 0, first = 0;
   for (std::size_t i = 0; i < range.size; ++i) {
-    if (contents.locations[range.begin + i] == 0 || got[i] == contents.words[range.begin + i]) continue;
+    if (!known[i] || got[i] == words[i]) continue;
     if (count++ == 0) first = i;
   }
   if (count == 0) return;
   ADD_FAILURE() << what << ": " << count << " words are wrong, the first one is word " << range.begin + first << ", "
-                << got[first] << " instead of " << contents.words[range.begin + first];
+                << got[first] << " instead of " << words[first];
 }
 
 std::vector<SequentialModel::Range> SequentialModel::surviving(std::size_t memory, Locations lost) const {

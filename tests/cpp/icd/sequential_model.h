@@ -61,7 +61,17 @@ class SequentialModel {
   // The next command, which has ended. `lost`: devices by now.
   void carry_out(const ModelCommand& command, Locations lost);
   // What it says is what is there, as far as that is known.
-  void expect(const std::string& what, const Range& range, const cl_uint* got) const;
+  void expect(const std::string& what, const Range& range, const cl_uint* got) const {
+    content(range).expect(what, range, got);
+  }
+  // What is there now, for commands whose results come later.
+  struct Content {
+    Words words;
+    std::vector<bool> known;
+
+    void expect(const std::string& what, const Range& range, const cl_uint* got) const;
+  };
+  Content content(const Range& range) const;
 
   // How many commands have failed that need nothing of a lost device. What a server was about to send counts for a
   // while after its loss.
