@@ -247,6 +247,46 @@ def test_a_worker_can_be_retired_and_takes_its_server_along():
     assert not any(is_alive(pid) for pids in owners.values() for pid in pids)
 
 
+RETIRE = """
+import json, time
+import numpy as np
+import pyopencl as cl
+import distributed, remotecl
+
+if __name__ == "__main__":
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as workers:
+        with distributed.Client(workers) as client:
+            cluster = remotecl.DaskCluster(client)
+            context = cluster.connect().context()
+            leaving, staying = cluster.servers
+            queues = {{remotecl.server_of(each): cl.CommandQueue(context, each) for each in context.devices}}
+            source = "kernel void add(global int* a) {{ a[get_global_id(0)] += get_global_id(0); }}"
+            add = cl.Kernel(cl.Program(context, source).build(), "add")
+            host = np.zeros(1 << 20, np.int32)
+            buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR, hostbuf=host)
+            add(queues[leaving.address], host.shape, None, buffer)
+            queues[leaving.address].finish()
+            client.retire_workers([leaving.worker], {how})
+            begin = time.monotonic()
+            while any(each.address == leaving.address and each.status == "connected" for each in remotecl.servers()):
+                assert time.monotonic() < begin + 60
+                time.sleep(0.05)
+            cl.enqueue_copy(queues[staying.address], host, buffer)
+            assert (host == np.arange(1 << 20)).all()
+            begin = time.monotonic()
+            assert [server.running for server in cluster.servers] == [False, True]
+            cluster.stop()
+            print(time.monotonic() - begin)
+"""
+
+
+@pytest.mark.parametrize("how", ["", "close_workers=False, remove=False"], ids=["closed", "kept"])
+def test_the_data_beside_a_retired_worker_moves_first(run_program, how):
+    result = run_program(RETIRE.format(how=how))
+    assert float(result.stdout) < 15, "Dask tries for 30 s to reach a worker that has gone"
+    assert "remotecl: " not in result.stderr
+
+
 def test_nobody_complains_when_it_is_stopped(run_program):
     result = run_program("""
 import distributed, remotecl

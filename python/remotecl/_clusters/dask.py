@@ -8,15 +8,18 @@ import importlib
 import importlib.util
 import threading
 import time
+import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from .._connect.connection import known_as
 from .._daemon.fresh_token import FreshToken
 from .._daemon.process import Devices, disconnect, expect_shutdown
 from .._daemon.server import Server
+from .._memory.drain import drain
 from ..errors import RemoteCLError, ServerStartError
 from .cluster import Cluster, _start_many, require_reachable
 
@@ -28,6 +31,8 @@ _START_TIMEOUT_S = 30.0  # of a daemon on its worker
 _URGENT = 1000  # before all other tasks of the workers
 # How long the end of a program waits for Dask.
 _FORGETTING_S = 2.0
+# How long a worker that leaves waits until the daemon's data has been moved.
+_LEAVING_S = 30
 
 DevicesOfWorker = Devices | Mapping[str, Devices] | Callable[[str], Devices]
 
@@ -71,6 +76,7 @@ class DaskServer:
             pure=False,
             priority=_URGENT,
         )
+        client.subscribe_topic(_topic(self._future.key), self._on_leaving)
 
     @property
     def address(self) -> str:
@@ -103,6 +109,8 @@ class DaskServer:
             expect_shutdown(self.address)
             self._ask(_stop_daemon)
         self._future.release()
+        with suppress(Exception):  # Dask may have ended
+            self._client.unsubscribe_topic(_topic(self._future.key))
         disconnect(self.address)
 
     def __repr__(self) -> str:
@@ -128,16 +136,40 @@ class DaskServer:
         if self._future.status == "finished":
             expect_shutdown(self.address)
             with suppress(Exception):
+                self._require_worker()
                 self._client.run(_begin_stop, self._future.key, workers=[self.worker], wait=False)
 
     def _ask(self, function: Callable[[str], Any]) -> object:
         """The result of a function on the worker; None if the worker is gone, and the daemon with it."""
         try:
+            self._require_worker()
             answers = self._client.run(function, self._future.key, workers=[self.worker], on_error="return")
         except Exception:  # whatever Dask raises for a worker that is gone
             return None
         answer = answers.get(self.worker)
         return None if isinstance(answer, Exception) else answer
+
+    def _require_worker(self) -> None:
+        """Raises if Dask has no such worker any more: its scheduler would try to connect to it for 30 s."""
+        if not self._client.nthreads([self.worker]):
+            raise LookupError(self.worker)
+
+    # On Dask's event loop.
+    def _on_leaving(self, _event: object) -> None:
+        threading.Thread(target=self._leave, name="remotecl drain", daemon=True).start()
+
+    def _leave(self) -> None:
+        """The worker leaves, and its daemon waits for this: moves what only the daemon has to others."""
+        try:
+            stuck = drain(self.address) if known_as(self.address) else []
+        except Exception as error:  # of a transfer, or of the daemon, whose worker waits no longer
+            warnings.warn(f"data of {self.address} may be lost with {self.where}: {error}", stacklevel=2)
+        else:
+            if stuck:
+                words = f"{len(stuck)} of the program's buffers are only there, and have no device elsewhere"
+                warnings.warn(f"data of {self.address} is lost with {self.where}: {words}", stacklevel=2)
+        expect_shutdown(self.address)
+        disconnect(self.address)
 
 
 class DaskCluster(Cluster[DaskServer]):
@@ -147,7 +179,8 @@ class DaskCluster(Cluster[DaskServer]):
     (dask-kubernetes), YARN (dask-yarn), on your own machines. It takes the workers that are there now. A daemon listens
     on its worker's address, which Dask has found reachable, and has its worker's environment, so that
     ``CUDA_VISIBLE_DEVICES`` applies to it too. It ends with `stop()`, with the end of a ``with`` block, with its
-    worker, and when this process ends or loses Dask's scheduler.
+    worker, and when this process ends or loses Dask's scheduler. Before a worker leaves that Dask retires, the data
+    that only its daemon has moves to others.
 
     The daemons admit only clients that know a token made for this cluster, and speak TLS with keys of their own. Token
     and pins are sent through Dask: anybody who can read its traffic (anybody on the network, unless Dask uses TLS) can
@@ -244,21 +277,45 @@ def _expect_end(reference: weakref.ref[DaskCluster]) -> None:
 _daemons: dict[str, Server] = {}
 
 
+def _topic(key: str) -> str:
+    """Of the event that says that the worker with a daemon leaves."""
+    return f"remotecl-{key}"
+
+
 class _Keeper:
-    """A worker's plugin: ends the daemon with the task's result there, and with the worker."""
+    """A worker's plugin: ends the daemon with the task's result there, and with the worker.
+
+    A worker that is retired closes when its results are elsewhere, or goes on without them. First the daemon's data
+    must have moved, too: its owner hears that the worker leaves, moves it, and disconnects.
+    """
 
     def __init__(self, key: str) -> None:
         self._key = key
+        self._leaving = threading.Thread()
+
+    def setup(self, worker: distributed.Worker) -> None:
+        self._worker = worker
 
     def transition(self, key: str, start: str, finish: str, **_: object) -> None:
         if key == self._key and start == "memory" and finish != "memory":
-            self.teardown(None)
+            self._end(is_leaving=self._worker.status.name == "closing_gracefully")
 
-    def teardown(self, worker: object) -> None:
+    async def teardown(self, worker: distributed.Worker) -> None:
+        self._end(is_leaving=not worker.batched_stream.comm.closed())
+        if self._leaving.ident is not None:
+            await asyncio.to_thread(self._leaving.join)
+
+    def _end(self, *, is_leaving: bool) -> None:
         server = _daemons.pop(self._key, None)
-        if server is not None:
-            # Not on the worker's event loop, which the wait for its end would block.
+        if server is None:
+            return
+        # Not on the worker's event loop, which the wait for its end would block.
+        if not is_leaving:
             threading.Thread(target=server.stop, name="remotecl stop").start()
+            return
+        self._worker.log_event(_topic(self._key), "leaving")
+        self._leaving = threading.Thread(target=server._drain, args=(_LEAVING_S,), name="remotecl drain")
+        self._leaving.start()
 
 
 def _start_daemon(
@@ -269,7 +326,9 @@ def _start_daemon(
     worker = dask.get_worker()
     key = str(worker.get_current_task())
     chosen = devices(name) if callable(devices) else devices
-    server = Server._launched(f"[{host}]:0" if ":" in host else f"{host}:0", chosen, token=token, tls=tls)
+    server = Server._launched(
+        f"[{host}]:0" if ":" in host else f"{host}:0", chosen, token=token, tls=tls, drain_s=_LEAVING_S
+    )
     server._await_ready(time.monotonic() + _START_TIMEOUT_S)
     _daemons[key] = server
     # Dask is only imported where it is used, so the class is defined here.

@@ -117,6 +117,14 @@ class DaemonProcess:
         if self.exit_code is None and self._finalizer.alive:
             _ask_to_end(self._process, self._terminate)
 
+    def drain(self, timeout_s: float) -> None:
+        """Waits until those who use a daemon with ``--drain`` have left, or until the end of the time, and stops it."""
+        if self.exit_code is None:
+            self._process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout_s)
+        self.stop()
+
     def stop(self) -> int:
         """Stops the daemon and waits for its end; its exit code. One that does not end within 10 s is killed."""
         self._finalizer()

@@ -119,14 +119,17 @@ class Server(Stoppable):
         self._await_ready(time.monotonic() + startup_timeout_s)
 
     @classmethod
-    def _launched(cls, listen: str, devices: Devices, *, token: str | None = None, tls: bool = False) -> Server:
+    def _launched(
+        cls, listen: str, devices: Devices, *, token: str | None = None, tls: bool = False, drain_s: int = 0
+    ) -> Server:
         """A server that may not listen yet: call `_await_ready`. For starting several at once, or with a token.
 
-        Only this user has that token, so sessions need not be isolated.
+        Only this user has that token, so sessions need not be isolated. With `drain_s` it has `_drain`.
         """
         server = cls.__new__(cls)
         options = [] if token is None else ["--token-file", "-", "--no-isolate"]
-        server._launch(listen, devices, None, [*options, *["--tls-new"] * tls], token)
+        options += ["--drain", str(drain_s)] if drain_s else []
+        server._launch(listen, devices, None, [*options, *["--tls-new"] * tls], token, terminate=not drain_s)
         return server
 
     @property
@@ -177,10 +180,12 @@ class Server(Stoppable):
         environment: Mapping[str, str] | None,
         options: Sequence[str],
         token: str | None = None,
+        *,
+        terminate: bool = True,
     ) -> None:
         settings = launcher.daemon_environment({**activation.original_environment(), **(environment or {})})
         command = [launcher.binary_path(), "--listen", listen, "--devices", devices_option(devices), *options]
-        self._daemon = DaemonProcess([*command, "--exit-on-stdin-eof"], settings, token=token)
+        self._daemon = DaemonProcess([*command, "--exit-on-stdin-eof"], settings, terminate=terminate, token=token)
 
     def _await_ready(self, deadline: float) -> None:
         failure = self._daemon.await_ready(deadline)
@@ -191,6 +196,9 @@ class Server(Stoppable):
         if self.running:
             expect_shutdown(self.address)
         self._daemon.begin_stop()
+
+    def _drain(self, timeout_s: float) -> None:
+        self._daemon.drain(timeout_s)
 
 
 def servers_table(caption: str, servers: Iterable[ClusterServer]) -> Markup:
