@@ -280,7 +280,7 @@ Script parts() {
       .add(ReadClock{kAccelerator, 4})
       .add(ReadClock{kServerClock, 5})
       .add(Ping{6})
-      .add(Introduce{7, "host", "program", 1000})
+      .add(Introduce{7, "host", "program", 1000, {1}})
       .add(GetStatus{8})
       .add(WatchLoads{1})
       .add(WatchLoads{0})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from pathlib import Path
 
@@ -9,6 +10,9 @@ import pytest
 
 from conftest import RunProgram
 from daemon import WITHIN_S, Daemon
+from remotecl._connect.connection import server_name
+from remotecl._daemon.keygen import write_token
+from test_tls import make_key, sign_client
 
 PROGRAM = """
 import numpy, pyopencl, remotecl
@@ -39,7 +43,7 @@ def test_a_program_is_found_after_a_restart(run_program: RunProgram, tmp_path: P
             assert run_program(PROGRAM.format(address=daemon.address), PYOPENCL_NO_CACHE="1").stdout == "240\n"
             await_entries(daemon, 1 if isolation == "--no-isolate" else 2)
             assert daemon.metrics()["remotecl_store_hits_total",] == 0
-        with Daemon(*options, isolation) as daemon:
+        with Daemon(*options, isolation, "--listen", daemon.address) as daemon:
             assert run_program(PROGRAM.format(address=daemon.address), PYOPENCL_NO_CACHE="1").stdout == "240\n"
             assert daemon.metrics()["remotecl_store_hits_total",] == 1
             assert daemon.metrics()["remotecl_store_misses_total",] == 0
@@ -75,7 +79,7 @@ def test_objects_and_what_is_linked_from_them_are_found_after_a_restart(
         assert run_program(LINKED.format(address=daemon.address)).stdout == "240\n"
         await_entries(daemon, 3)
         assert daemon.metrics()["remotecl_store_hits_total",] == 0
-    with Daemon(*options) as daemon:
+    with Daemon(*options, "--listen", daemon.address) as daemon:
         assert run_program(LINKED.format(address=daemon.address)).stdout == "240\n"
         assert daemon.metrics()["remotecl_store_hits_total",] == 3
         assert daemon.metrics()["remotecl_store_misses_total",] == 0
@@ -124,11 +128,38 @@ def test_a_store_of_somebody_elses_is_an_error(run_remotecl: RunProgram, tmp_pat
     assert "cannot read the store" in result.stderr
 
 
-def test_strangers_do_not_share_what_they_have_built(run_program: RunProgram, tmp_path: Path) -> None:
-    options = ("--store", str(tmp_path / "store"), "--metrics", "0", "--isolate", "--listen", "0.0.0.0:0")
-    with Daemon(*options, "--insecure") as daemon:
+# A shared token, no token, and certificates tell nobody apart.
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs the program openssl to sign certificates")
+@pytest.mark.parametrize("kept_out_by", ["token", "nothing", "certificates"])
+def test_people_with_one_token_find_only_their_own(run_program: RunProgram, tmp_path: Path, kept_out_by: str) -> None:
+    options = ["--store", str(tmp_path / "store"), "--metrics", "0", "--isolate", "--listen", "0.0.0.0:0"]
+    token, server, (authority, client) = tmp_path / "token", make_key(tmp_path, "server"), sign_client(tmp_path)
+    write_token(token)
+    options += {
+        "token": ["--token-file", str(token)],
+        "nothing": ["--insecure"],
+        "certificates": ["--tls", str(server.certificate), str(server.key), "--tls-client-ca", str(authority)],
+    }[kept_out_by]
+
+    def run(daemon: Daemon, person: str) -> tuple[float, float]:
+        """How often the store had what this person's run asked for, and had not, since the daemon began."""
         address = daemon.address.replace("0.0.0.0", "127.0.0.1")
-        assert run_program(PROGRAM.format(address=address), PYOPENCL_NO_CACHE="1").stdout == "240\n"
+        name = {
+            "token": server_name(address, token),
+            "nothing": address,
+            "certificates": f"{server_name(address, None, pin=server.pin)}&certificate={client}",
+        }[kept_out_by]
+        program = PROGRAM.format(address=name)
+        assert run_program(program, PYOPENCL_NO_CACHE="1", XDG_CACHE_HOME=str(tmp_path / person)).stdout == "240\n"
         metrics = daemon.metrics()
-        assert metrics["remotecl_store_misses_total",] == metrics["remotecl_store_hits_total",] == 0
-        assert metrics["remotecl_store_entries",] == 0
+        return metrics["remotecl_store_hits_total",], metrics["remotecl_store_misses_total",]
+
+    (tmp_path / "nobody").write_text("no folder")
+    with Daemon(*options) as daemon:
+        assert run(daemon, "alice") == (0, 1)
+        await_entries(daemon, 1)
+        assert run(daemon, "bob") == (0, 2)
+        await_entries(daemon, 2)
+        assert run(daemon, "alice") == (1, 2)
+        assert run(daemon, "bob") == (2, 2)
+        assert run(daemon, "nobody") == (2, 2), "who has no folder for a secret is not looked for"

@@ -22,7 +22,8 @@ from test_operations import UNIT
 pytestmark = pytest.mark.namespaces
 
 WITHIN_S = 60
-TOKEN = "/etc/remotecl/token"  # as the unit names it
+KEYS = "/etc/remotecl"  # as the unit names it
+TOKEN = f"{KEYS}/users/alice"
 DROP_IN = f"/run/systemd/system/{UNIT.name}.d/test.conf"
 
 # In a mount namespace of its own, so that nothing is left. An empty folder, the daemon, the unit, further options.
@@ -87,8 +88,10 @@ class Machine:
         (leader,) = re.findall(r"^X_NSPAWN_LEADER_PID=(\d+)$", words, re.MULTILINE)
         self._inside = ["nsenter", "--all", "--target", leader, "--"]
         self.run("sh", "-c", "getent group render || groupadd --system render")  # udev's
-        made = self.run(sys.executable, "-m", "remotecl", "keygen", str(Path(TOKEN).parent))
-        (self._servers,) = re.findall(r"(REMOTECL_SERVERS=)'HOST(.*)'", made)
+        made = self.run(sys.executable, "-m", "remotecl", "keygen", KEYS)
+        (self._servers,) = re.findall(r"(REMOTECL_SERVERS=)'HOST(.*)'", made.replace(f"{KEYS}/token", TOKEN))
+        self.run("install", "-D", "-m", "600", f"{KEYS}/token", TOKEN)
+        self.run("tee", f"{KEYS}/limits.toml", text='[users.alice]\ntoken-file = "users_alice"\n')
 
     def run(self, *command: str, text: str = "") -> str:
         return subprocess.run(

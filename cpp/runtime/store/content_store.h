@@ -12,7 +12,7 @@
 namespace remotecl {
 
 // Keeps content under keys, which are digests of everything that the content depends on. Only sessions of the
-// user named by `owner` find it. Any thread.
+// same `owner` find it. Any thread.
 class ContentStore {
  public:
   virtual ~ContentStore() = default;
@@ -26,6 +26,10 @@ class ContentStore {
   virtual void doubt(const std::string& /*owner*/, const Digest& /*key*/) {}
   // Where the chunks of uploads are kept, under their digests; null: nowhere. Nothing of one is found in the other.
   virtual ContentStore* uploads() { return nullptr; }
+  // Whether each user may run what others have built.
+  virtual bool trusts_users() const { return false; }
+  // What the session's client says of its owner in Introduce. For those that serve one session and do not know it.
+  virtual void introduce(const Digest& /*owner*/) {}
 };
 
 }  // namespace remotecl

@@ -73,9 +73,13 @@ Store::Store(std::unique_ptr<Directory> directory, const Bounds& bounds, std::st
 std::string Store::name_of(const std::string& named, const Digest& key) const {
   const std::string owner = owners_ == Owners::kTogether ? named.substr(0, named.find(' ')) : named;
   // The sizes mark where realm and owner end.
-  const std::string text = std::to_string(realm_.size()) + ":" + realm_ + std::to_string(owner.size()) + ":" + owner;
-  const Digest owned = sha256(as_bytes(text));
-  return std::string(prefix(kind_)) + hexadecimal(owned, kOwnerDigits) + "-" +
+  const std::string in = std::to_string(realm_.size()) + ":" + realm_;
+  const auto sized = [&in](std::string_view each) {
+    return in + std::to_string(each.size()) + ":" + std::string(each);
+  };
+  const std::string text = sized(owner);
+  const Digest with_room = sha256(as_bytes(sized(std::string_view(owner).substr(0, owner.find('\n')))));
+  return std::string(prefix(kind_)) + hexadecimal(with_room, kOwnerDigits) + "-" +
          hexadecimal(sha256(as_bytes(text + std::string(as_text(std::as_bytes(std::span(key)))))), 2 * sizeof(Digest));
 }
 

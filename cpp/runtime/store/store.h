@@ -37,8 +37,9 @@ class Store final : public ContentStore {
     std::uint64_t failed = 0;     // contents that could not be written
   };
 
-  // Whether each owner finds only what is their own. An owner is a kind, a space and a name; kTogether: those of one
-  // kind are one.
+  // Whether each owner finds only what is their own. An owner is a kind, a space and a name, and where several people
+  // have that name, the end of a line and what tells one of them apart. They find nothing of each other, but have one
+  // owner's room. kTogether: those of one kind are one.
   enum class Owners { kApart, kTogether };
 
   // `realm`: stores of different realms never find each other's content, even in one directory.
@@ -56,6 +57,7 @@ class Store final : public ContentStore {
   // The content of an entry's file that a store has opened, in this process or another one, and its checksum there.
   static StoredContent content_of(StoredFile file, const std::optional<FileState>& state, std::uint64_t checksum);
   Store* uploads() override { return uploads_.get(); }
+  bool trusts_users() const override { return owners_ == Owners::kTogether; }
 
   Counts counts() const EXCLUDES(mutex_);
 

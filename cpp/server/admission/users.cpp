@@ -124,7 +124,7 @@ Users::Users(std::optional<AccessToken> common, LimitsTable limits, const Native
     : whom_(whom),
       common_(std::move(common)),
       of_session_(std::move(limits.session)),
-      everybody_(make_user("default", limits.standard, driver.devices().size(), former)) {
+      everybody_(make_user(User::kEverybody, limits.standard, driver.devices().size(), former)) {
   check_devices("session", of_session_, driver);
   check_devices("default", limits.standard, driver);
   if (common_) add(*common_, everybody_);

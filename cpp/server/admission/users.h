@@ -26,7 +26,11 @@ class User final : public RefCounted {
   User(const User& former, Limits limits, std::size_t devices);
   static std::size_t counters_of_user(std::size_t devices) { return MemoryQuota::counters(devices) + 2; }
 
+  // The user without a token of their own, which several people may be.
+  static constexpr const char* kEverybody = "default";
+
   const std::string& name() const { return name_; }
+  bool is_one_person() const { return name_ != kEverybody; }
   const Limits& limits() const { return limits_; }
   double weight() const { return limits_.weight.value_or(1); }  // of each of its sessions
   const Ref<MemoryQuota>& memory() const { return memory_; }
@@ -109,8 +113,6 @@ class Users {
   // The user whose token has that index; without tokens, the common user.
   const Ref<User>& owner_of(std::size_t token) const { return tokens_.empty() ? everybody_ : owners_[token]; }
   const Limits& of_session() const { return of_session_; }
-  // Whether the user has a token of their own.
-  bool is_named(const User& user) const { return user.name() != everybody_->name(); }
   // The grant of one of the user's sessions. REQUIRES: user->begin_session() returned true.
   std::unique_ptr<Grant> grant(const Ref<User>& user, const NativeDriver& driver) const;
   // All users that may have sessions.

@@ -65,13 +65,6 @@ bool is_open(const Address& address, const Options& options, const server::Limit
          !limits.users.empty();
 }
 
-// Whether contained sessions of one user may find what that user's other sessions have stored, although kernels may
-// have changed it. Strangers and the owners of certificates all count as one user.
-bool shares_builds(const Address& address, const Options& options, const server::LimitsTable& limits) {
-  const bool has_tokens = !options.token_file.empty() || !limits.users.empty();
-  return options.store.trusts_users || (options.tls.client_ca.empty() && (has_tokens || address.is_loopback()));
-}
-
 // Where contained sessions accept RDMA channels; empty: nowhere. They get the RDMA device for that, and their
 // kernels could reach other machines through it, so the operator must have asked for RDMA.
 std::string rdma_of_sessions(const Options& options, const RdmaAcceptor* rdma) {
@@ -271,7 +264,7 @@ int run(const Options& options) {
   if (options.store.wants_store(options.exit_on_stdin_eof)) {
     store = server::open_store(options.store, token, options.tls.client_ca);
   }
-  const bool has_store = store != nullptr && shares_builds(address, options, limits);
+  const bool has_store = store != nullptr;
   const auto rdma = server::open_rdma(options.rdma, address);
   std::string isolation_words;
   const bool is_for_others = is_open(address, options, limits);

@@ -107,7 +107,7 @@ bool Server::answer_kick(Connection& connection, const KickSession& question, co
     is_operator = who && (*who == 0 || *who == ::geteuid());
   }
   SessionKicked answer{question.token, KickResult::kRefused, kWhoMayKick};
-  if (is_operator || users()->is_named(user)) {
+  if (is_operator || user.is_one_person()) {
     answer.result = host_->kick(question.session, is_operator ? nullptr : &user, std::string(kKicked));
     answer.text = answer.result == KickResult::kEnding ? kStillBusy : "";
     const LogScope scope(question.session);

@@ -3,13 +3,13 @@
 #include <pwd.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
 
 #include "runtime/store/file_directory.h"
+#include "runtime/store/user_cache.h"
 #include "server/admission/limits.h"
 #include "server/util/log.h"
 
@@ -19,20 +19,12 @@ namespace {
 
 constexpr std::uint64_t kSizeMin = 1u << 20;
 
-// "All paths set in these environment variables must be absolute. If [one] is relative [it should be ignored]." Empty
-// where this user has no folder at all.
+// Empty where this user has no folder at all.
 fs::path default_folder() {
-  const auto absolute = [](const char* path) {
-    return path != nullptr && path[0] == '/' ? fs::path(path) : fs::path();
-  };
-  fs::path cache = absolute(std::getenv("XDG_CACHE_HOME"));
-  if (cache.empty()) {
-    fs::path home = absolute(std::getenv("HOME"));
-    const passwd* const account = home.empty() ? ::getpwuid(::geteuid()) : nullptr;
-    if (account != nullptr) home = absolute(account->pw_dir);
-    if (!home.empty()) cache = home / ".cache";
-  }
-  return cache.empty() ? cache : cache / "remotecl" / "store";
+  fs::path cache = user_cache();
+  const passwd* const account = cache.empty() ? ::getpwuid(::geteuid()) : nullptr;
+  if (account != nullptr && account->pw_dir[0] == '/') cache = fs::path(account->pw_dir) / ".cache" / "remotecl";
+  return cache.empty() ? cache : cache / "store";
 }
 
 std::string realm(const std::optional<AccessToken>& token, const std::string& client_ca) {

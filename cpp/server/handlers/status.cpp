@@ -13,6 +13,7 @@ void handle(Session& session, const Introduce& message) {
   const auto name = [](std::string_view text) { return std::string(text.substr(0, kStatusTextMax)); };
   session.introduce({message.process, name(message.host), name(message.program)},
                     std::chrono::milliseconds(message.window_ms));
+  if (ContentStore* const store = session.shared().store) store->introduce(message.owner);
 }
 
 void handle(Session& session, const ClientReceived& message) {

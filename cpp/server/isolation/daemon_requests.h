@@ -33,6 +33,9 @@ class DaemonRequests {
     store(PacketType::kKeepUpload, key, memory);
   }
 
+  // Comes before all that is to be found or stored.
+  void introduce(const Digest& owner) { channel_.deliver(PacketType::kOwner, OwnerMessage{owner}); }
+
   // A socket that is connected or connecting to `address`, or, unless `backlog` is negative, bound to it; or a negative
   // errno.
   int open_socket(const std::string& address, int backlog) EXCLUDES(mutex_);

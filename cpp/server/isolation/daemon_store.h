@@ -5,8 +5,8 @@
 
 namespace remotecl::server {
 
-// A session process's access to the daemon's store. Ignores the owner, because the daemon knows whose session it is.
-// Any thread except the one that receives from the channel.
+// A session process's access to the daemon's store. Ignores the owners of entries, because the daemon knows whose
+// session it is. Any thread except the one that receives from the channel.
 class DaemonStore final : public ContentStore {
   class Uploads final : public ContentStore {
    public:
@@ -27,6 +27,7 @@ class DaemonStore final : public ContentStore {
   std::optional<std::vector<std::byte>> find(const std::string& owner, const Digest& key) override;
   void keep(const std::string& owner, const Digest& key, Bytes content) override;
   ContentStore* uploads() override { return &uploads_; }
+  void introduce(const Digest& owner) override { requests_.introduce(owner); }
 
  private:
   DaemonRequests& requests_;

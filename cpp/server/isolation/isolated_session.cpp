@@ -32,18 +32,18 @@ bool is_socket(const Connection& connection) { return dynamic_cast<const StreamC
 
 }  // namespace
 
-IsolatedSession::IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, std::string user,
+IsolatedSession::IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, const User& user,
                                  SessionLoad load, std::function<void(bool)> wants_loads,
                                  std::function<void()> load_changed, const PeerRules& peers, ContentStore* store,
                                  Ref<SocketBroker> sockets)
     : process_(std::move(process)),
       watch_(static_cast<std::uint64_t>(process_->id())),
       client_(std::move(client)),
-      user_(std::move(user)),
+      user_(user.name()),
       wants_loads_(std::move(wants_loads)),
       load_(std::move(load), std::move(load_changed)),
       peers_(peers),
-      content_(store, user_),
+      content_(store, user_, user.is_one_person()),
       sockets_(std::move(sockets)) {
   report_.totals.sessions = report_.totals.begun = 1;
   report_.devices.resize(load_.get().devices.size());
@@ -270,6 +270,7 @@ void IsolatedSession::take(SessionChannel::Packet& packet) {
   if (StoreMessage doubted; packet.type == PacketType::kDoubtUpload && packet.read(doubted)) {
     return content_.doubt_upload(doubted.key);
   }
+  if (OwnerMessage said; packet.type == PacketType::kOwner && packet.read(said)) return content_.set_owner(said.owner);
   if (SocketMessage wanted; packet.type == PacketType::kOpenSocket && packet.read(wanted)) return open_socket(wanted);
   if (WatchLoads asked; packet.type == PacketType::kWatchLoads && packet.read(asked)) {
     return wants_loads_(asked.is_wanted != 0);

@@ -14,6 +14,7 @@
 #include "runtime/base/mutex.h"
 #include "runtime/base/process_watch.h"
 #include "server/admission/peer_rules.h"
+#include "server/admission/users.h"
 #include "server/isolation/child_process.h"
 #include "server/isolation/contained_content.h"
 #include "server/isolation/process_load.h"
@@ -31,7 +32,7 @@ class IsolatedSession {
   // `load`: with no load yet. `wants_loads` is called when the session begins and when it ends
   // to watch others' loads. `peers` and `store` must outlive it; `store` is null if there is none. `sockets`: opens
   // those of kernels; null if they have none.
-  IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, std::string user, SessionLoad load,
+  IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, const User& user, SessionLoad load,
                   std::function<void(bool)> wants_loads, std::function<void()> load_changed, const PeerRules& peers,
                   ContentStore* store, Ref<SocketBroker> sockets);
 

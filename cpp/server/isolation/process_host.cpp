@@ -71,7 +71,7 @@ void ProcessHost::serve_session(IncomingConnection& incoming, const Admission& a
   auto process = spares_.take(incoming.deadline);
   if (process == nullptr) return refuse_without_process(*incoming.connection);
   const auto session = std::make_shared<IsolatedSession>(
-      std::move(process), incoming.from, grant->user().name(), no_load(admission, *grant, driver_.devices().size()),
+      std::move(process), incoming.from, grant->user(), no_load(admission, *grant, driver_.devices().size()),
       [this, id = admission.session](bool is_wanted) { watch_loads(id, is_wanted); }, [this] { loads_.changed(); },
       peers_, store_, sockets_ ? sockets_(*grant, admission.session) : Ref<SocketBroker>());
   if (!add(admission.session, session)) return;

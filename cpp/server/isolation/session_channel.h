@@ -38,6 +38,7 @@ enum class PacketType : std::uint32_t {
   kOpenSocket,   // asks the daemon for a socket of a kernel: a SocketMessage
   kDoubtUpload,  // reports such a chunk as damaged: a StoreMessage that is not answered
   kLoads,        // to the daemon, the session's load of the devices; from it, that of others: a DeviceLoads
+  kOwner,        // what the client says of the session's owner: an OwnerMessage that is not answered
 };
 
 // Describes a connection that is handed over.
@@ -103,6 +104,11 @@ struct StoreMessage {
   std::uint64_t number;
   Digest key;
   REMOTECL_FIELDS(number, key)
+};
+
+struct OwnerMessage {
+  Digest owner;
+  REMOTECL_FIELDS(owner)
 };
 
 struct SocketMessage {

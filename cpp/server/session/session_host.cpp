@@ -51,6 +51,7 @@ SessionHost::SessionHost(const HandlerTable& handlers, NativeDriver& driver, Rej
       peers_(peers),
       built_(store),
       uploads_(store != nullptr ? store->uploads() : nullptr),
+      store_(store),
       board_(driver),
       loads_(driver, [this] { board_.find_ends(); }),
       rdma_(rdma),
@@ -77,7 +78,7 @@ void SessionHost::serve_session(IncomingConnection& incoming, const Admission& a
     if (closed_) return;
     auto paced = limit_rate(std::move(incoming.connection), grant->rate_limits());
     session = make_ref<Session>(
-        Shared{handlers_, driver_, files_, built_, uploads_, output_, board_, loads_, peers_, watch_, sockets_},
+        Shared{handlers_, driver_, files_, built_, uploads_, store_, output_, board_, loads_, peers_, watch_, sockets_},
         std::move(paced), incoming.from, id, admission.secret, std::move(grant),
         (admission.features & kFeatureResumable) != 0);
     session->outbox().hold();  // who ends it at once must not be faster than the Welcome

@@ -68,6 +68,7 @@ class SessionHost final : public Host {
   ProgramFiles files_;
   BuildCache built_;
   UploadStore uploads_;
+  ContentStore* const store_;
   StdoutCapture output_;
   StatusCollector board_;
   LoadBoard loads_;

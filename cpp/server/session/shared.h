@@ -28,6 +28,7 @@ struct Shared {
   ProgramFiles& files;
   BuildCache& built;
   UploadStore& uploads;
+  ContentStore* store;  // null: nothing is kept
   StdoutCapture& output;
   StatusCollector& board;
   LoadBoard& loads;

@@ -60,6 +60,8 @@ std::int32_t WireClient::event_status(EventId event) {
   return wait<EventDone>([event](const EventDone& done) { return done.event == event; })->status;
 }
 
+void WireClient::introduce(const Digest& owner) { add(Introduce{1, "here", "test", 0, owner}); }
+
 ObjectId WireClient::make_queue(std::uint64_t properties, std::uint32_t device) {
   const ObjectId queue = id();
   add(CreateQueue{queue, device, properties});

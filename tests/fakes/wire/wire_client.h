@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/crypto/digest.h"
 #include "runtime/handshake/handshake.h"
 #include "runtime/protocol/frames.h"
 #include "runtime/protocol/message_buffer.h"
@@ -84,6 +85,8 @@ class WireClient {
   void ping();
   std::int32_t event_status(EventId event);
 
+  // Says whose session this is; see Introduce.
+  void introduce(const Digest& owner);
   // What most tests begin with.
   ObjectId make_queue(std::uint64_t properties = 0, std::uint32_t device = 0);
   ObjectId make_buffer(std::uint64_t size);

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <string_view>
 
+#include "runtime/client/session/owner_secret.h"
 #include "runtime/client/session/report_handlers.h"
 #include "runtime/client/session/trace_sink.h"
 #include "runtime/client/support/ids.h"
@@ -36,13 +37,15 @@ Session::~Session() {
   reader_.join();
 }
 
-// Lets people who look at the server see whose session this is.
+// Lets people who look at the server see whose session this is, and the server know its owner.
 void Session::introduce() {
   char host[kStatusTextMax + 1] = {};
   if (::gethostname(host, sizeof host - 1) != 0) host[0] = 0;
   const std::string_view program(program_invocation_short_name);
+  const std::optional<KeyPin>& key = connection_.key();
   send(Introduce{static_cast<std::uint64_t>(::getpid()), host, program.substr(0, kStatusTextMax),
-                 static_cast<std::uint32_t>(connection_.window().count())});
+                 static_cast<std::uint32_t>(connection_.window().count()),
+                 owner_for(key ? pin_text(*key) : connection_.address().text())});
   submit_now();
 }
 

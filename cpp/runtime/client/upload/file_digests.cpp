@@ -1,6 +1,5 @@
 #include "runtime/client/upload/file_digests.h"
 
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <filesystem>
@@ -10,6 +9,7 @@
 #include "runtime/protocol/codec.h"
 #include "runtime/store/file_directory.h"
 #include "runtime/store/store.h"
+#include "runtime/store/user_cache.h"
 
 namespace remotecl {
 namespace {
@@ -23,20 +23,13 @@ struct KeptDigest {
   REMOTECL_FIELDS(offset, size, digest)
 };
 
-std::filesystem::path cache_folder() {
-  const char* const cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && cache[0] == '/') return std::filesystem::path(cache) / "remotecl" / "digests";
-  const char* const home = std::getenv("HOME");
-  if (home != nullptr && home[0] == '/') return std::filesystem::path(home) / ".cache" / "remotecl" / "digests";
-  return {};
-}
-
 // Null if this user has no folder that is private. Lives as long as the process.
 Store* kept_digests() {
   static Store* const store = []() -> Store* {
     try {
-      const std::filesystem::path folder = cache_folder();
-      return folder.empty() ? nullptr : new Store(std::make_unique<FileDirectory>(folder), kBounds, "digests 2");
+      const std::filesystem::path cache = user_cache();
+      if (cache.empty()) return nullptr;
+      return new Store(std::make_unique<FileDirectory>(cache / "digests"), kBounds, "digests 2");
     } catch (const std::exception&) {
       return nullptr;
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "runtime/crypto/digest.h"
 #include "runtime/protocol/compression_counts.h"
 #include "runtime/protocol/messages/message.h"
 
@@ -16,7 +17,8 @@ struct Introduce {
   std::string_view host;
   std::string_view program;
   std::uint32_t window_ms;  // how long it tries to reconnect
-  REMOTECL_FIELDS(process, host, program, window_ms)
+  Digest owner;             // what only this person's programs know, for this server; zeros: none
+  REMOTECL_FIELDS(process, host, program, window_ms, owner)
 };
 
 struct GetStatus {

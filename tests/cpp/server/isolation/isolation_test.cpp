@@ -147,8 +147,8 @@ TEST_F(IsolationTest, WhatACrashedSessionHadIsFreeAgain) {
 
 TEST_F(IsolationTest, AMonitorSeesTheSessionsOfAllProcesses) {
   Work first(address()), second(address());
-  first.client.send(Introduce{1, "here", "first program", 0});
-  second.client.send(Introduce{2, "there", "second program", 0});
+  first.client.send(Introduce{1, "here", "first program", 0, {}});
+  second.client.send(Introduce{2, "there", "second program", 0, {}});
   first.run("add");
   first.values();
   second.values();

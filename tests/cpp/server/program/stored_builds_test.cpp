@@ -228,6 +228,7 @@ class RestartTest : public RestartFixture {
 
   Run run(std::string_view source, int value) {
     WireClient client(server_->address());
+    client.introduce({1});
     Run run;
     const ObjectId program = client.id(), queue = client.make_queue(), buffer = client.make_buffer(4);
     const auto done = client.build(program, source, "-DUNUSED=1");

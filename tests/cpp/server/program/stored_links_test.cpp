@@ -195,7 +195,7 @@ class LinkRestartTest : public RestartFixture {
 
   class Session {
    public:
-    explicit Session(const Address& address) : client_(address) {}
+    explicit Session(const Address& address) : client_(address) { client_.introduce({1}); }
 
     ObjectId source(std::string_view text) {
       const ObjectId program = client_.id();

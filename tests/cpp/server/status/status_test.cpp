@@ -31,7 +31,7 @@ TEST_F(StatusTest, MonitorNeedsNoSession) {
 }
 
 TEST_F(StatusTest, MonitorsSeeSessionsByLoopbackButNoneAsTheirOwn) {
-  client_.send(Introduce{4711, "laptop", "python3", 0});
+  client_.send(Introduce{4711, "laptop", "python3", 0, {}});
   client_.ping();
   WireMonitor monitor(address());
   const KnownStatus seen = monitor.ask();
@@ -45,7 +45,7 @@ TEST_F(StatusTest, MonitorsSeeSessionsByLoopbackButNoneAsTheirOwn) {
 }
 
 TEST_F(StatusTest, LongNamesAreCut) {
-  client_.send(Introduce{1, std::string(10000, 'h'), "p", 0});
+  client_.send(Introduce{1, std::string(10000, 'h'), "p", 0, {}});
   EXPECT_EQ(own_status().own.host.size(), kStatusTextMax);
 }
 

@@ -68,7 +68,7 @@ class ResumptionTest : public ServerTest {
   void introduce(std::uint64_t process, std::uint32_t window_ms) {
     char host[256] = {};
     ::gethostname(host, sizeof host - 1);
-    write(encoded(Introduce{process, host, "test", window_ms}).bytes());
+    write(encoded(Introduce{process, host, "test", window_ms, {}}).bytes());
     write(encoded(Ping{1}).bytes());
     wait<Pong>();
   }
