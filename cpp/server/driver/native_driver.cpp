@@ -12,6 +12,7 @@
 #include "runtime/protocol/messages.h"
 #include "server/driver/device_info_view.h"
 #include "server/driver/driver_search.h"
+#include "server/driver/large_stacks.h"
 #include "server/util/log.h"
 
 namespace remotecl::server {
@@ -65,6 +66,7 @@ void take_plugin_log(cl_platform_id platform) {
 
 std::vector<Candidate> all_devices(const std::vector<std::string>& own_drivers) {
   const DriverSearch search("", own_drivers);
+  const LargeStacks for_drivers;
   // Our own ICD may be registered on this machine. It must not answer here, or the daemon would serve other
   // daemons.
   ::setenv("REMOTECL_DISABLE", "1", 1);
