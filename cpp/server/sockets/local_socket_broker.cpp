@@ -138,6 +138,8 @@ int bind_to(const NativeAddress& address, SocketAddress::Kind kind, int backlog)
     set(socket, SOL_SOCKET, SO_REUSEADDR, 1);
     set_options(socket);
   }
+  // The file's mode is the socket's: only this user may connect, whatever the umask is.
+  if (kind == SocketAddress::Kind::kUnix && ::fchmod(socket.get(), S_IRWXU) != 0) return -errno;
   if (::bind(socket.get(), address.get(), address.size()) != 0) return -errno;
   const bool listens = kind != SocketAddress::Kind::kUdp;
   if (listens && ::listen(socket.get(), std::clamp(backlog, 1, SOMAXCONN)) != 0) return -errno;

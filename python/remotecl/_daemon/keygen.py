@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import secrets
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 from .._connect.connection import server_name
 from .._loading import config
+from .._loading.own_files import make_folders, open_own
 from ..errors import RemoteCLError
 from . import launcher
 
@@ -93,12 +95,12 @@ def keygen_for(name: str) -> str:
     server = _made(own / "server")
     pin = _write_keys(server)
     _write_private(own / "token", (server / "token").read_text())
-    (server / "serve.sh").write_text(_SERVE)
+    _write_new(server / "serve.sh", _SERVE)
     header = f'servers."{name}"' if "." in name else f"servers.{name}"
     section = f'[{header}]\ntoken-file = "{name}/token"\npin = "{pin}"\n'
     try:
-        with configuration.file.open("a", encoding="utf-8") as stream:
-            stream.write(f"\n{section}" if stream.tell() else section)
+        with open_own(configuration.file, os.O_APPEND, 0o644) as stream:
+            stream.write(f"\n{section}" if os.fstat(stream.fileno()).st_size else section)
     except OSError as error:
         raise RemoteCLError(f"cannot write {configuration.file}: {error.strerror}") from error
     return f"""\
@@ -113,7 +115,7 @@ Python:  remotecl.connect("{name}")"""
 
 def _made(directory: Path) -> Path:
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folders(directory)
     except OSError as error:
         raise RemoteCLError(f"cannot make {directory}: {error.strerror}") from error
     return directory.resolve()
@@ -123,15 +125,21 @@ def _write_keys(directory: Path) -> str:
     """Writes certificate, key and pin, and a token unless there is one; returns the pin."""
     token, certificate, key = (directory / name for name in _NAMES)
     pin = write_certificate(certificate, key)
-    (directory / "pin").write_text(f"{pin}\n")
+    with suppress(OSError):  # others might have it open
+        (directory / "pin").unlink()
+    _write_new(directory / "pin", f"{pin}\n")
     if not token.exists():
         write_token(token)
     return pin
 
 
 def _write_private(file: Path, text: str) -> None:
+    _write_new(file, text, 0o600)
+
+
+def _write_new(file: Path, text: str, mode: int = 0o644) -> None:
     try:
-        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
+        with open_own(file, os.O_EXCL, mode) as stream:
             stream.write(text)
     except FileExistsError:
         raise _is_there(file) from None

@@ -13,6 +13,8 @@ from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
 
+from .own_files import make_folders, open_own
+
 SYSTEM_VENDORS = "/etc/OpenCL/vendors"
 
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -103,7 +105,7 @@ def directory_with(drivers: Iterable[str]) -> str:
     if _holds(directory, wanted):
         return str(directory)
     try:
-        cache.mkdir(parents=True, exist_ok=True)
+        make_folders(cache)
         filled = _filled_directory(wanted, str(cache))
     except OSError:
         return _until_exit(_filled_directory(wanted, None))
@@ -144,5 +146,6 @@ def _filled_directory(drivers: list[str], parent: str | None) -> str:
         # has the name by which the registration inside PyOpenCL notices it (python/icd/registration.c).
         name = "remotecl" if is_remotecl(driver) else f"{number:03}-{Path(driver).name}"
         file = Path(directory) / f"{name}.icd"
-        file.write_text(driver + "\n", errors="surrogateescape")
+        with open_own(file, os.O_EXCL, 0o644) as stream:
+            stream.write(driver + "\n")
     return directory

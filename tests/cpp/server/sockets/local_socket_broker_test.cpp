@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -66,6 +67,20 @@ TEST_F(FullBacklogTest, AKernelWaitsForRoom) {
 }
 
 TEST_F(FullBacklogTest, WhoeverFindsNoRoomIsTold) { EXPECT_EQ(broker_->connect(address_), -ETIMEDOUT); }
+
+TEST(LocalSocketBrokerTest, OnlyItsUserConnectsToAPathWhateverTheUmaskIs) {
+  const std::string path = ::testing::TempDir() + "rcl-mode-" + std::to_string(::getpid()) + ".sock";
+  const auto broker = make_ref<LocalSocketBroker>(SocketPermissions(open_limits("unix:" + path), Limits{}), 1, "user");
+  const mode_t before = ::umask(0);
+  std::uint16_t port = 0;
+  const Descriptor socket(broker->bind({SocketAddress::Kind::kUnix, path, 0}, 1, port));
+  ::umask(before);
+  ASSERT_TRUE(socket.valid());
+  struct stat made {};
+  EXPECT_EQ(::stat(path.c_str(), &made), 0);
+  EXPECT_EQ(made.st_mode & 0077, 0u);
+  ::unlink(path.c_str());
+}
 
 }  // namespace
 }  // namespace remotecl::testing
