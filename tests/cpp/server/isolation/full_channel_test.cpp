@@ -29,8 +29,10 @@ class FullChannelTest : public ::testing::Test {
     auto child = std::make_unique<ChildProcess>(ProcessCommand{"/bin/sh", {"sh", "-c", "exec sleep 1000"}});
     process_.emplace(end_of(child->id()));
     if (process_->descriptor() < 0) GTEST_SKIP() << "this system gives nobody another process's descriptor";
+    const auto counters = make_ref<Counters>(User::counters_of_user(0), Counters::For::kThisProcess);
     session_.emplace(
-        std::move(child), Address{}, "", SessionLoad{}, [](bool) {}, [] {}, peers_, nullptr, nullptr);
+        std::move(child), Address{}, *make_ref<User>("user", Limits{}, 0, counters), SessionLoad{}, [](bool) {}, [] {},
+        peers_, nullptr, nullptr);
     daemon_ = std::thread([this] { session_->run(); });
     const LoadOfDevice load{};
     while (session_->pass_loads(std::span(&load, 1))) {
