@@ -83,8 +83,15 @@ RandomProgram::~RandomProgram() {
 
 std::string RandomProgram::history() const {
   std::string text;
+  const MutexLock lock(mutex_);
   for (const std::string& line : history_) text += line + '\n';
   return text;
+}
+
+void RandomProgram::say(std::string words) {
+  const MutexLock lock(mutex_);
+  history_.push_back(std::move(words));
+  if (history_.size() > kHistoryMax) history_.pop_front();
 }
 
 // ---- Commands.
@@ -110,12 +117,12 @@ bool RandomProgram::enqueue(const Shared& command, const Call& call) {
   std::vector<cl_event> waits;
   for (const Shared& former : command->waits) waits.push_back(former->event);
   command->position = ++command->queue->last;
-  history_.push_back(std::to_string(++commands_) + ": " + command->what + (command->blocks ? ", blocking" : "") +
-                     ", device " + std::to_string(command->queue->device) +
-                     (command->queue->in_order ? " in order" : " out of order") + (has_event ? "" : ", without event") +
-                     (succeeds ? "" : ", fails"));
-  for (const Shared& former : command->waits) history_.back() += "; waits for " + former->what;
-  if (history_.size() > kHistoryMax) history_.pop_front();
+  std::string words = std::to_string(++commands_) + ": " + command->what + (command->blocks ? ", blocking" : "") +
+                      ", device " + std::to_string(command->queue->device) +
+                      (command->queue->in_order ? " in order" : " out of order") +
+                      (has_event ? "" : ", without event") + (succeeds ? "" : ", fails");
+  for (const Shared& former : command->waits) words += "; waits for " + former->what;
+  say(std::move(words));
   const cl_int code = call(command->queue->handle, static_cast<cl_uint>(waits.size()),
                            waits.empty() ? nullptr : waits.data(), has_event ? command->event.out() : nullptr);
   note(command, code, has_event);
@@ -230,8 +237,8 @@ void RandomProgram::wait_for_one() {
   if (const Shared some = pending()) wait(some);
 }
 
-void RandomProgram::wait(const Shared& command) {
-  history_.push_back("wait for " + command->what);
+void RandomProgram::wait(Shared command) {
+  say("wait for " + command->what);
   EXPECT_EQ(clWaitForEvents(1, command->event.pointer()), result_of_wait(command->expected))
       << "wait for " << command->what;
   end(command);
@@ -248,7 +255,7 @@ void RandomProgram::wait_for_several() {
     events.push_back(some->event);
     if (some->expected < 0) expected = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
   }
-  history_.push_back("wait for " + std::to_string(all.size()) + ", first " + all[0]->what);
+  say("wait for " + std::to_string(all.size()) + ", first " + all[0]->what);
   EXPECT_EQ(clWaitForEvents(static_cast<cl_uint>(events.size()), events.data()), expected) << "wait for several";
   if (expected == CL_SUCCESS) {
     for (const Shared& one : all) end(one);
@@ -258,15 +265,14 @@ void RandomProgram::wait_for_several() {
 void RandomProgram::poll() {
   const Shared some = pending();
   if (!some || status(some->event) > CL_COMPLETE) return;
-  history_.push_back("seen: the end of " + some->what);
+  say("seen: the end of " + some->what);
   end(some);
 }
 
 // "Blocks until all previously queued OpenCL commands in command_queue [...] have completed". It reports failures of
 // commands that have no event.
 void RandomProgram::finish(Queue& queue) {
-  history_.push_back("clFinish of device " + std::to_string(queue.device) +
-                     (queue.in_order ? " in order" : " out of order"));
+  say("clFinish of device " + std::to_string(queue.device) + (queue.in_order ? " in order" : " out of order"));
   const cl_int code = clFinish(queue.handle);
   const bool may_have_failure = std::exchange(queue.may_have_failure, false);
   const bool has_failure = std::exchange(queue.has_failure, false);
@@ -286,7 +292,7 @@ void RandomProgram::expect_end(const Command& command) const {
   EXPECT_EQ(status(command.event), command.expected) << "status of " << command.what;
 }
 
-void RandomProgram::end(const Shared& command) {
+void RandomProgram::end(Shared command) {
   if (std::exchange(command->has_ended, true)) return;
   expect_end(*command);
   const bool succeeded = command->expected == CL_COMPLETE;

@@ -28,8 +28,8 @@ class RandomProgram {
   void settle();
 
   std::size_t commands() const { return commands_; }
-  // The last things that it has done.
-  std::string history() const;
+  // The last things that it has done. Any thread.
+  std::string history() const EXCLUDES(mutex_);
 
  private:
   static constexpr std::size_t kSide = 96;           // of the image, in pixels of one word
@@ -85,6 +85,8 @@ class RandomProgram {
   };
   using Call = std::function<cl_int(cl_command_queue, cl_uint, const cl_event*, cl_event*)>;
 
+  void say(std::string words) EXCLUDES(mutex_);
+
   // ---- Objects.
   void make_memory(std::size_t index);
   void make_image();
@@ -137,9 +139,9 @@ class RandomProgram {
   void poll();
   void finish_one() { finish(*queues_[below(queues_.size())]); }
   void finish(Queue& queue);
-  void wait(const Shared& command);
+  void wait(Shared command);  // by value: the lists change
   // It has ended, and so has what comes before it.
-  void end(const Shared& command);
+  void end(Shared command);
   void end_before(const Command& command);
   void expect_end(const Command& command) const;
 
@@ -168,7 +170,8 @@ class RandomProgram {
   std::vector<Memory> memories_;  // the image is the last one
   std::vector<Map> maps_;
   std::vector<Shared> under_way_;
-  std::deque<std::string> history_;
+  mutable Mutex mutex_;
+  std::deque<std::string> history_ GUARDED_BY(mutex_);
   std::size_t commands_ = 0;
   // How many callbacks have not come yet. They may come after the program's end if something is wrong.
   const std::shared_ptr<std::atomic<int>> callbacks_ = std::make_shared<std::atomic<int>>(0);

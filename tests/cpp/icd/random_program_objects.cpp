@@ -36,7 +36,7 @@ void RandomProgram::make_memory(std::size_t index) {
   const bool is_given = (flags & (CL_MEM_COPY_HOST_PTR | CL_MEM_USE_HOST_PTR)) != 0;
   memory.handle = make_buffer(context_, size * 4, CL_MEM_READ_WRITE | flags, is_given ? host->words.data() : nullptr);
   set_content(index, std::move(content), is_given);
-  history_.push_back("buffer " + std::to_string(index) + " is new, flags " + std::to_string(flags));
+  say("buffer " + std::to_string(index) + " is new, flags " + std::to_string(flags));
   if ((flags & CL_MEM_USE_HOST_PTR) == 0) return;
   memory.host = host->words.data();
   ++*callbacks_;
@@ -84,7 +84,7 @@ void RandomProgram::replace_queue() {
   const bool may_be_lost = std::any_of(under_way_.begin(), under_way_.end(),
                                        [&](const Shared& one) { return one->queue == queue && !one->event; });
   if (may_be_lost) return;  // only clFinish tells of their end
-  history_.push_back("a queue of device " + std::to_string(queue->device) + " is replaced");
+  say("a queue of device " + std::to_string(queue->device) + " is replaced");
   queue->handle.reset();
   queue = make_queue(queue->device, queue->in_order);
 }
@@ -97,7 +97,7 @@ void RandomProgram::release_event() {
   });
   const bool is_map = std::any_of(maps_.begin(), maps_.end(), [&](const Map& map) { return map.command == some; });
   if (is_map) return;
-  history_.push_back("release of the event of " + some->what + (is_waited_for ? ", which others wait for" : ""));
+  say("release of the event of " + some->what + (is_waited_for ? ", which others wait for" : ""));
   some->event.reset();
   if (some->expected < 0) some->queue->may_have_failure = true;
 }
