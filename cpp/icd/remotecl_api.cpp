@@ -47,10 +47,10 @@ json places_json(Context& context) {
 }
 
 bool is_arriving(BufferStorage& storage, Location location, ByteRange range) REQUIRES(kMemoryMutex) {
-  const auto& arrivals = storage.site(location).arrivals;
-  return std::any_of(arrivals.begin(), arrivals.end(), [range](const InboundTransfer& arrival) {
-    return arrival.event->status() > CL_COMPLETE && intersect(arrival.range, range);
-  });
+  bool is_arriving = false;
+  storage.site(location).arrivals.for_each(
+      range, [&is_arriving](const InboundTransfer& arrival) { is_arriving = is_arriving || !arrival.event->ended(); });
+  return is_arriving;
 }
 
 const char* state_at(MemoryObject& memory, const ResidencyDirectory::Entry& entry, Location location)
@@ -63,7 +63,7 @@ const char* state_at(MemoryObject& memory, const ResidencyDirectory::Entry& entr
 
 json residency_json(MemoryObject& memory) {
   const MutexLock lock(memory.context().memory_mutex());
-  memory.storage().settle_arrivals();
+  memory.storage().settle_arrivals(memory.range(0, memory.size()));
   const json places = places_json(memory.context());
   json ranges = json::array();
   const std::uint64_t begin = memory.range(0, 0).offset;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Counts the instructions that one kernel launch costs in our own code, and one decision of the scheduler with 16
-devices. Fails when those of a launch have grown, or a decision costs more than it may.
+"""Counts the instructions that one kernel launch costs in our own code, one decision of the scheduler with 16 devices,
+and a client's commands while many others are pending. Fails when those of a launch have grown, when a decision costs
+more than it may, or when a command costs more the more are pending.
 
     instruction_counts.py BUILD           compares with instruction_counts.json
     instruction_counts.py BUILD --record  writes it
@@ -28,6 +29,12 @@ FEW, MANY = 1000, 21000
 GROWTH_MAX = 1.2
 DECISION_MAX = 3000  # what users of 16 devices were promised, however much less it was before
 START_S = 120
+PENDING_CASES = (
+    ("chain", "alternating", "copies", "ranges", "uploads", "maps", "unmaps", "writes", "host-reads-events")
+    + ("host-reads-one-place", "kernels-after-read")
+)
+PENDING_FEW, PENDING_MANY = 200, 2000  # each as often again
+PENDING_GROWTH_MAX = 2.0
 
 
 def instructions_in(profile: Path, binary: str) -> int:
@@ -59,10 +66,10 @@ def under_callgrind(profile: Path, counted: bool) -> list[str]:
 
 
 @contextmanager
-def daemon(build: Path, profile: Path, counted: bool):
+def daemon(build: Path, profile: Path, counted: bool, environment: dict[str, str] | None = None):
     server = [str(build / "bin/remotecl-server"), "--listen", "127.0.0.1:0", "--no-store"]
     command = [*under_callgrind(profile, counted), *server]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     try:
         assert process.stdout is not None
         end = time.monotonic() + START_S
@@ -79,13 +86,45 @@ def daemon(build: Path, profile: Path, counted: bool):
         process.wait(START_S)
 
 
-def count(build: Path, folder: Path, side: str, launches: int) -> int:
-    profile = folder / f"{side}-{launches}"
+def client_environment(build: Path, folder: Path, servers: str) -> dict[str, str]:
     vendors = folder / "vendors"
     vendors.mkdir(exist_ok=True)
     (vendors / "remotecl.icd").write_text(f"{(build / 'lib/libremotecl.so').resolve()}\n")
+    return {**os.environ, "OCL_ICD_VENDORS": str(vendors), "REMOTECL_SERVERS": servers}
+
+
+def count_pending(build: Path, folder: Path, case: str, commands: int) -> int:
+    """A client's instructions for so many commands of two servers, which wait for one user event."""
+    profile = folder / f"pending-{case}-{commands}"
+    driver = {"OCL_ICD_VENDORS": str((build / "lib/libremotecl_fake_driver.so").resolve())}
+    fake = {**os.environ, **driver, "REMOTECL_FAKE_DRIVER": "gpu=1"}
+    with daemon(build, profile, False, fake) as first, daemon(build, profile, False, fake) as second:
+        bench = [str(build / "bin/remotecl-pending-bench"), case, f"--counts={commands}"]
+        environment = client_environment(build, folder, f"{first},{second}")
+        subprocess.run(
+            [*under_callgrind(profile, True), *bench],
+            env=environment,
+            check=True,
+            timeout=5 * START_S,
+            stdout=subprocess.DEVNULL,
+        )
+    return instructions_in(profile, "libremotecl.so")
+
+
+def growth_by_pending(build: Path, folder: Path, case: str) -> float:
+    """How many times more a command costs while ten times as many are pending."""
+    costs = []
+    for commands in (PENDING_FEW, PENDING_MANY):
+        one, two = (count_pending(build, folder, case, times * commands) for times in (1, 2))
+        costs.append((two - one) / commands)
+    print(f"{case}: {round(costs[0])} instructions with few pending, {round(costs[1])} with many", flush=True)
+    return costs[1] / costs[0]
+
+
+def count(build: Path, folder: Path, side: str, launches: int) -> int:
+    profile = folder / f"{side}-{launches}"
     with daemon(build, profile, side == "server") as address:
-        environment = {**os.environ, "OCL_ICD_VENDORS": str(vendors), "REMOTECL_SERVERS": address}
+        environment = client_environment(build, folder, address)
         client = [*under_callgrind(profile, side == "client"), str(build / "bin/remotecl-launches"), str(launches)]
         subprocess.run(client, env=environment, check=True, timeout=START_S)
     return instructions_in(profile, "libremotecl.so" if side == "client" else "remotecl-server")
@@ -118,6 +157,11 @@ def main() -> None:
             limit = f"at most {DECISION_MAX}" if side == "decision" else f"expected {expected.get(side)}"
             remark = "" if arguments.record else f" ({limit})"
             print(f"{side}: {found[side]} instructions{what}{remark}", flush=True)
+        grown_by_pending = [
+            case for case in PENDING_CASES if growth_by_pending(arguments.build, Path(folder), case) > PENDING_GROWTH_MAX
+        ]
+    if grown_by_pending:
+        sys.exit(f"commands cost more the more are pending: {', '.join(grown_by_pending)}")
     if arguments.record:
         launch = {side: count for side, count in found.items() if side != "decision"}
         EXPECTED.write_text(json.dumps(launch, indent=1) + "\n")

@@ -27,6 +27,14 @@ void Issuer::collect_tail(Queue& queue) {
 
 void Issuer::collect_held(Queue& queue) {
   std::erase_if(queue.held, [this](EventId id) REQUIRES(session_lock) { return !events_.graph().pending(id); });
+  // Many become one, so that of several commands that wait for all only the first has to wait for each.
+  constexpr std::size_t kSeparateMax = 16;
+  if (queue.held.size() > kSeparateMax) {
+    const EventId all = events_.begin_internal();
+    const EventGraph::Action end = [this, all](std::int32_t) REQUIRES(session_lock) { events_.end_internal(all); };
+    events_.graph().defer(queue.held, end);
+    queue.held = {all};
+  }
   graph_waits_.insert(graph_waits_.end(), queue.held.begin(), queue.held.end());
 }
 

@@ -61,7 +61,7 @@ Ref<Event> MigrateToHostPlan::read(PendingCommand& command, MemoryObject& memory
   session.add_interest();
   std::byte* const host = storage.host() + range.offset;
   command.touches_host(host, range.size);
-  const InboundHostRanges::Ticket arrival = InboundHostRanges::instance().begin(host, range.size);
+  const InboundHostRanges::Ticket arrival = InboundHostRanges::instance().begin_after_pending(host, range.size);
   const PendingReads::Ticket ticket = queue->pending_reads().begin();
   const TransferRef transfer = session.begin_receive(
       queue->device().index(), host, range.size,

@@ -59,7 +59,7 @@ struct UnmapPlan : Plan {
     }
     if (mapping.range.size > kInlineDataMax || is_late) {
       command.event()->reported_unasked();
-      buffer.storage().host_readers.push_back(Ref<Event>(command.event()));
+      buffer.storage().host_readers.add(Ref<Event>(command.event()));
     }
     command.moves(mapping.range.size, nullptr, &command.queue().device());
     send_write(command.queue(), command.event_id(), buffer, mapping.range.offset - buffer.range(0, 0).offset,

@@ -87,7 +87,7 @@ struct UnmapImagePlan : Plan {
       message.data = rows.pack();
     } else {
       message.transfer = offer_rows(command, false, rows)->id;
-      image.storage().host_readers.push_back(Ref<Event>(command.event()));
+      image.storage().host_readers.add(Ref<Event>(command.event()));
     }
     send_message(command, message);
     host_has_all = host_has_all && !rows.late;

@@ -88,9 +88,8 @@ bool PendingCommand::touches_host(const std::byte* memory, std::uint64_t size) {
 }
 
 void PendingCommand::waits_for_host_readers(BufferStorage& storage) {
-  std::erase_if(storage.host_readers, [](const Ref<Event>& reader) { return reader->ended(); });
-  for (const Ref<Event>& reader : storage.host_readers) {
-    if (reader->session() == &session()) {
+  for (const Ref<Event>& reader : storage.host_readers.unended()) {
+    if (reader->session() == &session() || reader->is_user_event()) {
       waits_for(*reader);
       continue;
     }

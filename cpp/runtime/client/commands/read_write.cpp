@@ -149,7 +149,7 @@ TransferRef expect_bytes(PendingCommand& command, bool blocking, std::byte* to, 
                          std::shared_ptr<void> keep_alive, const std::optional<Rows>& rows) {
   const std::uint64_t span = rows ? rows->span() : size;
   command.touches_host(to, span);
-  const InboundHostRanges::Ticket arrival = InboundHostRanges::instance().begin(to, span);
+  const InboundHostRanges::Ticket arrival = InboundHostRanges::instance().begin_after_pending(to, span);
   Event* const event = command.event();
   if (event != nullptr) {
     event->add_hold();

@@ -49,16 +49,16 @@ void TransferPlanner::waits_for(Event& event) {
     elsewhere_.push_back({Ref<Event>(&event), linked.value_or(false)});
     return;
   }
-  if (!waits_already(event)) wait_ids_.push_back(event.id());
+  wait_ids_.add(event.id());
 }
 
 Array<EventId> TransferPlanner::wait_list() {
   for (const auto& [event, is_linked] : elsewhere_) {
     event->announce_to(session(), is_linked);
-    if (!waits_already(*event)) wait_ids_.push_back(event->id());
+    wait_ids_.add(event->id());
   }
   elsewhere_.clear();
-  return std::span<const EventId>(wait_ids_);
+  return wait_ids_.all();
 }
 
 const Event* TransferPlanner::take_write_event(const Site::User& user) {
@@ -92,18 +92,20 @@ void TransferPlanner::touches(MemoryObject& buffer, ByteRange range) {
     coherent->before_use(buffer, range, queue_, sequence_);
   buffer.create_on(session());
   if (record_ != nullptr) record_->uses(reinterpret_cast<std::uintptr_t>(buffer.handle()));
-  if (!buffer.storage().site(location_).arrivals.empty()) buffer.storage().settle_arrivals();
+  const Site& site = buffer.storage().site(location_);
+  if (!site.arrivals.empty() || site.outdated.size() != 0) buffer.storage().settle_arrivals(range);
 }
 
 void TransferPlanner::overwrites(MemoryObject& buffer, ByteRange range) {
   if (error_ != CL_SUCCESS) return;
   touches(buffer, range);
-  for (const InboundTransfer& arrival : buffer.storage().site(location_).arrivals) {
+  const Site& site = buffer.storage().site(location_);
+  site.arrivals.for_each(range, [this](const InboundTransfer& arrival) {
     const bool implied = arrival.awaited_by.get() == &queue_ && queue_.in_order();
-    if (implied || waits_already(*arrival.event) || !intersect(arrival.range, range)) continue;
+    if (implied || waits_already(*arrival.event)) return;
     arrival.may_fail_alone ? waits_for_end(*arrival.event) : waits_for(*arrival.event);
     if (record_ != nullptr) record_->waits_for(arrival.event->id());
-  }
+  });
 }
 
 // If the command waits for the transfer, it fails with it, and the bytes are what they were before.
@@ -116,7 +118,7 @@ void TransferPlanner::overwritten(BufferStorage& storage, ByteRange range) {
 void TransferPlanner::waits_for_end(Event& event) {
   if (event.ended()) return;
   Session* const server = event.session();
-  if (server == &session()) return wait_ids_.push_back(end_of_event(event, false));
+  if (server == &session()) return wait_ids_.add(end_of_event(event, false));
   const auto over = make_ref<Event>(Ref<Context>(&context()));
   if (!event.at_end([over] { over->complete(CL_COMPLETE); })) return;
   if (server != nullptr) server->submit_now();
@@ -124,10 +126,10 @@ void TransferPlanner::waits_for_end(Event& event) {
 }
 
 void TransferPlanner::abandon() {
-  for (const auto& [storage, event] : brought_) {
-    for (InboundTransfer& arrival : storage->site(location_).arrivals) {
+  for (const auto& [storage, range, event] : brought_) {
+    storage->site(location_).arrivals.for_each(range, [event = event](InboundTransfer& arrival) {
       if (arrival.event.get() == event) arrival.awaited_by = nullptr;
-    }
+    });
   }
 }
 
@@ -140,23 +142,22 @@ void TransferPlanner::brings(MemoryObject& buffer, ByteRange range) {
   if (error_ != CL_SUCCESS) return;
   touches(buffer, range);
   BufferStorage& storage = buffer.storage();
-  if (!storage.limited_copies.empty()) settle_limited_copies(buffer);
+  if (storage.has_limited_copies()) settle_limited_copies(buffer, range);
   const auto presence = storage.residency.presence(range, location_);
   if (presence == ResidencyDirectory::Presence::kMissing) fetch(buffer, range);
-  for (const InboundTransfer& arrival : storage.site(location_).arrivals) {
-    // A transfer of other bytes may fail without harm.
-    if (!intersect(arrival.range, range)) continue;
+  // A transfer of other bytes may fail without harm.
+  storage.site(location_).arrivals.for_each(range, [this](const InboundTransfer& arrival) {
     follows_large_transfer_ = follows_large_transfer_ || arrival.is_large;
-    if (waits_already(*arrival.event)) continue;
+    if (waits_already(*arrival.event)) return;
     waits_for(*arrival.event);
     if (record_ != nullptr) record_->waits_for(arrival.event->id());
-  }
+  });
   if (presence == ResidencyDirectory::Presence::kHeld) session().group().fetched.in_place.add(range.size);
 }
 
 void TransferPlanner::fetch(MemoryObject& buffer, ByteRange range) {
   BufferStorage& storage = buffer.storage();
-  storage.settle_arrivals();
+  storage.settle_arrivals(range);
   std::vector<Missing> missing;
   storage.residency.missing(range, location_, missing);
   MemoryObject& root = buffer.root();
@@ -206,9 +207,8 @@ std::vector<TransferSource> TransferPlanner::possible_sources(BufferStorage& sto
   missing.holders.for_each([&](Location at) {
     kMemoryMutex.assume_held();  // by this function
     if (at == kHost) {
-      const auto has_not_ended = [](const Ref<Event>& reader) { return !reader->ended(); };
-      const auto readers = std::count_if(storage.host_readers.begin(), storage.host_readers.end(), has_not_ended);
-      sources.push_back({kHost, Route::kHost, static_cast<unsigned>(readers), 0, false});
+      const auto readers = static_cast<unsigned>(storage.host_readers.count());
+      sources.push_back({kHost, Route::kHost, readers, 0, false});
       return;
     }
     Session& server = context().device_at(at).session();
@@ -220,11 +220,10 @@ std::vector<TransferSource> TransferPlanner::possible_sources(BufferStorage& sto
     unsigned hops = 0;
     bool held = false;
     const Site& site = storage.site(at);
-    for (const InboundTransfer& arrival : site.arrivals) {
-      if (!intersect(arrival.range, missing.range)) continue;
+    site.arrivals.for_each(missing.range, [&](const InboundTransfer& arrival) {
       hops = std::max(hops, arrival.hops);
       held = held || !arrival.is_prompt;
-    }
+    });
     sources.push_back({at, route, server.sending(), hops, held, site.served(storage.writes)});
   });
   return sources;
@@ -272,11 +271,10 @@ CommandQueue& TransferPlanner::receiver(std::uint64_t size) const {
 std::vector<EventId> TransferPlanner::after_users(MemoryObject& root, ByteRange range, const CommandQueue& receiver,
                                                   TraceRecord* record) {
   std::vector<EventId> after;
-  for (const InboundTransfer& arrival : root.storage().site(location_).arrivals) {
+  root.storage().site(location_).arrivals.for_each(range, [&](const InboundTransfer& arrival) {
     // It brings outdated bytes, and no user waits for it.
-    if (arrival.awaited_by || arrival.event->ended() || !intersect(arrival.range, range)) continue;
-    after.push_back(end_of_event(*arrival.event, false));
-  }
+    if (!arrival.awaited_by && !arrival.event->ended()) after.push_back(end_of_event(*arrival.event, false));
+  });
   for (const Site::User& user : root.storage().site(location_).users) {
     if (!intersect(user.range, range)) continue;
     if (record != nullptr) record->waits_for(user.queue->id(), user.uses.last);
@@ -299,11 +297,11 @@ std::vector<EventId> TransferPlanner::after_writers(MemoryObject& root, ByteRang
     if (user.writes.have_ended(*user.queue)) continue;
     written.push_back(end_of_writers(user));
   }
-  for (const InboundTransfer& arrival : holder.arrivals) {
-    if (&arrival == but || !intersect(arrival.range, range)) continue;
+  holder.arrivals.for_each(range, [&](const InboundTransfer& arrival) {
+    if (&arrival == but) return;
     written.push_back(arrival.event->id());
     if (record != nullptr) record->waits_for(arrival.event->id());
-  }
+  });
   return written;
 }
 
@@ -311,7 +309,7 @@ ObjectId TransferPlanner::limit_to_content(MemoryObject& buffer, ByteRange& rang
   MemoryObject* const size = buffer.root().content_size_buffer();
   if (size == nullptr || error_ != CL_SUCCESS) return 0;
   BufferStorage& storage = size->storage();
-  storage.settle_arrivals();
+  storage.settle_arrivals(kContentSize);
   if (!storage.residency.defined(kContentSize)) return 0;
   if (!storage.residency.valid(kContentSize, kHost)) {
     brings(*size, kContentSize);
@@ -331,13 +329,10 @@ void TransferPlanner::limit_to_known_content(MemoryObject& buffer, ByteRange& ra
   range.size = std::min(range.size, content > range.offset ? content - range.offset : 0);
 }
 
-void TransferPlanner::settle_limited_copies(MemoryObject& buffer) {
+void TransferPlanner::settle_limited_copies(MemoryObject& buffer, ByteRange range) {
   const MemoryObject* const size = buffer.root().content_size_buffer();
-  BufferStorage& storage = buffer.storage();
-  std::erase_if(storage.limited_copies, [&](const LimitedCopy& copy) REQUIRES(kMemoryMutex) {
-    if (size != nullptr && size->id() == copy.size && size->storage().writes == copy.size_writes) return false;
-    storage.residency.drop_copy(copy.range, copy.location);
-    return true;
+  buffer.storage().settle_limited_copies(range, [size](const LimitedCopy& copy) REQUIRES(kMemoryMutex) {
+    return size == nullptr || size->id() != copy.size || size->storage().writes != copy.size_writes;
   });
 }
 
@@ -346,7 +341,7 @@ void TransferPlanner::copied(MemoryObject& root, ByteRange range, Location from,
   storage.copied(range, from, location_);
   if (!is_limited) return;
   const MemoryObject& size = *root.content_size_buffer();
-  storage.limited_copies.push_back({location_, range, size.id(), size.storage().writes});
+  storage.limited({range, size.id(), size.storage().writes}, location_);
 }
 
 }  // namespace remotecl

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/client/commands/commands.h"
+#include "runtime/client/commands/event_ids.h"
 #include "runtime/client/objects/command_queue.h"
 #include "runtime/client/objects/memory_object.h"
 #include "runtime/client/trace/tracer.h"
@@ -95,9 +96,7 @@ class TransferPlanner {
     missing_link_ = pair;
     error_ = CL_DEVICE_NOT_AVAILABLE;
   }
-  bool waits_already(const Event& event) const {
-    return std::find(wait_ids_.begin(), wait_ids_.end(), event.id()) != wait_ids_.end();
-  }
+  bool waits_already(const Event& event) const { return wait_ids_.contains(event.id()); }
   Context& context() const { return queue_.context(); }
   void touches(MemoryObject& buffer, ByteRange range) REQUIRES(kMemoryMutex);
   // Like reads(), for bytes that no command of the application reads.
@@ -132,8 +131,8 @@ class TransferPlanner {
                 bool is_limited = false) REQUIRES(kMemoryMutex);
   // Does what limit_to_content() can do without a message.
   static void limit_to_known_content(MemoryObject& buffer, ByteRange& range) REQUIRES(kMemoryMutex);
-  // Drops limited copies whose content size has changed since.
-  static void settle_limited_copies(MemoryObject& buffer) REQUIRES(kMemoryMutex);
+  // Drops limited copies of these bytes whose content size has changed since.
+  static void settle_limited_copies(MemoryObject& buffer, ByteRange range) REQUIRES(kMemoryMutex);
   void copied(MemoryObject& root, ByteRange range, Location from, bool is_limited) REQUIRES(kMemoryMutex);
   CommandQueue& receiver(std::uint64_t size) const REQUIRES(kMemoryMutex);
   // These return an event of their argument's server that succeeds when all commands of the queue so far have ended in
@@ -153,13 +152,18 @@ class TransferPlanner {
   std::uint64_t sequence_ = 0;
   WaitList given_;
   cl_int error_ = CL_SUCCESS;
-  std::vector<EventId> wait_ids_;
+  EventIds wait_ids_;
   std::optional<ServerPair> missing_link_;
   std::vector<Foreign> elsewhere_;                         // awaited, not announced yet
   std::vector<Ref<Event>> held_;                           // held until the commands that name them have been sent
   std::vector<Ref<CommandQueue>> unneeded_;                // released with the planner
   std::vector<std::unique_ptr<TransferPlanner>> sources_;  // of transfers from other servers; what they hold, too
-  std::vector<std::pair<BufferStorage*, const Event*>> brought_;
+  struct Brought {
+    BufferStorage* storage;
+    ByteRange range;
+    const Event* event;
+  };
+  std::vector<Brought> brought_;
   bool follows_large_transfer_ = false;
 };
 

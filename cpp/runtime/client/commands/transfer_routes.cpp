@@ -10,8 +10,6 @@
 namespace remotecl {
 namespace {
 
-constexpr std::size_t kUnreportedMax = 16;  // transfers to one location of a buffer
-
 // Measures how fast the bytes pass from server to server. They begin to move now.
 void measure(Session& sending, Session& receiving, Event& arrival, std::uint64_t size) {
   receiving.peer_meters().begin(sending.peer_id());
@@ -39,7 +37,7 @@ void TransferPlanner::upload(MemoryObject& root, const Missing& missing) {
                                          Tracer::instance().commit(std::move(record)));
   if (range.size > kInlineDataMax) {
     arrival->reported_unasked();
-    storage.host_readers.push_back(arrival);
+    storage.host_readers.add(arrival);
   }
   arriving(root, missing, kHost,
            {.event = arrival,
@@ -55,10 +53,10 @@ void TransferPlanner::upload(MemoryObject& root, const Missing& missing) {
 // null.
 const InboundTransfer* TransferPlanner::followed_at(BufferStorage& storage, Location from, ByteRange range) {
   const InboundTransfer* followed = nullptr;
-  for (const InboundTransfer& arrival : storage.site(from).arrivals) {
+  storage.site(from).arrivals.for_each(range, [&](const InboundTransfer& arrival) REQUIRES(kMemoryMutex) {
     const bool is_newest = arrival.writes == storage.writes;
     if (arrival.transfer != 0 && arrival.range == range && is_newest) followed = &arrival;
-  }
+  });
   return followed;
 }
 
@@ -297,13 +295,8 @@ void TransferPlanner::arriving(MemoryObject& root, const Missing& missing, Locat
   waits_for(*arrival.event);
   if (record_ != nullptr) record_->waits_for(arrival.event->id());
   arrival.awaited_by = Ref<CommandQueue>(&queue_);
-  brought_.emplace_back(&storage, arrival.event.get());
-  // It comes after the transfers in progress, whose bytes are outdated.
-  Site& site = storage.site(location_);
-  site.take_from_arrivals(arrival.range, [](const InboundTransfer&) { return true; });
-  site.arrivals.push_back(std::move(arrival));
-  // The ends of small ones are not reported unasked, and without its end each would be kept.
-  for (std::size_t i = 0; i + kUnreportedMax < site.arrivals.size(); ++i) site.arrivals[i].event->observe();
+  brought_.push_back({&storage, arrival.range, arrival.event.get()});
+  storage.arriving(std::move(arrival), location_);
 }
 
 }  // namespace remotecl

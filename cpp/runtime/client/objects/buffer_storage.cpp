@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <new>
+#include <type_traits>
 #include <utility>
 
 #include "runtime/client/support/callback_thread.h"
 
 namespace remotecl {
+
+static_assert(std::is_nothrow_move_constructible_v<Site>);  // what it holds stays in its place
 
 BufferStorage::BufferStorage(std::uint64_t size, void* application_memory)
     : residency(size),
@@ -35,32 +38,54 @@ Site& BufferStorage::site(Location location) {
   return sites_[location];
 }
 
-void BufferStorage::settle_arrivals() {
-  for (Location location = 0; location < sites_.size(); ++location) {
-    std::erase_if(sites_[location].arrivals, [&](const InboundTransfer& arrival) REQUIRES(kMemoryMutex) {
-      const cl_int status = arrival.event->status();
-      if (status > CL_COMPLETE) return false;
-      // Of a transfer from a lost server the outcome is unknown, and later writes may already have been
-      // reported as successful.
-      const bool has_failed = status < CL_COMPLETE && !arrival.event->session()->lost();
-      if (has_failed) residency.restore(arrival.range, location, arrival.holders_before);
-      return true;
-    });
-  }
+void BufferStorage::arriving(InboundTransfer arrival, Location at) {
+  Site& there = site(at);
+  there.take_from_arrivals(arrival.range, [](const InboundTransfer&) { return true; });
+  there.arrivals.add(std::move(arrival));
+  if (there.arrivals.size() < there.sweep_at) return;
+  const ByteRange whole{0, size_};
+  settle_arrivals_at(at, whole);
+  // The ends of small ones are not reported unasked, and without its end each would be kept.
+  there.arrivals.for_each(whole, [](const InboundTransfer& one) { one.event->observe(); });
+  there.sweep_at = std::max(Site::kSweepMin, 2 * there.arrivals.size());
+}
+
+void BufferStorage::settle_arrivals(ByteRange range) {
+  for (Location location = 0; location < sites_.size(); ++location) settle_arrivals_at(location, range);
+}
+
+void BufferStorage::settle_arrivals_at(Location at, ByteRange range) {
+  Site& there = sites_[at];
+  there.outdated.drop_ended();
+  there.arrivals.erase_if(range, [&](const InboundTransfer& arrival) REQUIRES(kMemoryMutex) {
+    const cl_int status = arrival.event->status();
+    if (status > CL_COMPLETE) return false;
+    // Of a transfer from a lost server the outcome is unknown, and later writes may already have been
+    // reported as successful.
+    const bool has_failed = status < CL_COMPLETE && !arrival.event->session()->lost();
+    if (has_failed) residency.restore(arrival.range, at, arrival.holders_before);
+    return true;
+  });
 }
 
 void BufferStorage::written(ByteRange range, Location at) {
   residency.write(range, at);
   ++writes;
-  take_from_limited(range, [](Location) { return true; });
+  if (!has_limited_copies_) return;
+  for (Location location = 0; location < sites_.size(); ++location) take_from_limited(range, location);
 }
 
 void BufferStorage::copied(ByteRange range, Location from, Location to) {
   residency.add_holder(range, to);
-  take_from_limited(range, [to](Location at) { return at == to; });
-  if (const LimitedCopy* source = limited_at(from, range)) {
-    limited_copies.push_back({to, range, source->size, source->size_writes});
-  }
+  if (!has_limited_copies_) return;
+  take_from_limited(range, to);
+  if (const LimitedCopy* source = limited_at(from, range)) limited({range, source->size, source->size_writes}, to);
+}
+
+void BufferStorage::limited(const LimitedCopy& copy, Location at) {
+  take_from_limited(copy.range, at);
+  site(at).limited_copies.add(copy);
+  has_limited_copies_ = true;
 }
 
 std::optional<std::uint64_t> BufferStorage::writes_if_whole(ByteRange range, Location at) const {
@@ -68,36 +93,16 @@ std::optional<std::uint64_t> BufferStorage::writes_if_whole(ByteRange range, Loc
 }
 
 const LimitedCopy* BufferStorage::limited_at(Location at, ByteRange range) const {
-  const auto found = std::ranges::find_if(
-      limited_copies, [&](const LimitedCopy& copy) { return copy.location == at && intersect(copy.range, range); });
-  return found == limited_copies.end() ? nullptr : &*found;
+  return at < sites_.size() ? sites_[at].limited_copies.find(range) : nullptr;
 }
 
-template <class Condition>
-void BufferStorage::take_from_limited(ByteRange range, const Condition& condition) {
-  for (std::size_t i = 0, count = limited_copies.size(); i < count; ++i) {
-    LimitedCopy copy = limited_copies[i];
-    if (!condition(copy.location) || !intersect(copy.range, range)) continue;
-    const auto [before, after] = around(copy.range, range);
-    limited_copies[i].range = before;
-    copy.range = after;
-    limited_copies.push_back(copy);
-  }
-  std::erase_if(limited_copies, [](const LimitedCopy& copy) { return copy.range.size == 0; });
+void BufferStorage::take_from_limited(ByteRange range, Location at) {
+  const auto all = [](const LimitedCopy&) { return true; };
+  if (at < sites_.size()) sites_[at].limited_copies.take(range, all, [](LimitedCopy&&) {});
 }
 
 bool BufferStorage::is_mapped(ByteRange range) {
-  std::erase_if(mappings, [](const Mapping& mapping) { return *mapping.of == nullptr; });
-  return std::ranges::any_of(mappings, [&](const Mapping& mapping) { return intersect(mapping.range, range); });
-}
-
-void Site::take_from_arrival(std::size_t index, ByteRange written) {
-  const auto [before, after] = around(arrivals[index].range, written);
-  arrivals[index].range = before.size != 0 ? before : after;
-  if (before.size == 0 || after.size == 0) return;
-  InboundTransfer rest = arrivals[index];
-  rest.range = after;
-  arrivals.push_back(std::move(rest));
+  return !mappings.empty() && mappings.has(range, host() + range.offset);
 }
 
 void Site::add_user(CommandQueue& queue, std::uint64_t sequence, ByteRange range, bool writes,

@@ -7,8 +7,11 @@
 #include <vector>
 
 #include "runtime/client/objects/event.h"
-#include "runtime/client/objects/mapping.h"
+#include "runtime/client/objects/host_readers.h"
+#include "runtime/client/objects/mappings.h"
 #include "runtime/client/objects/memory_mutex.h"
+#include "runtime/client/objects/unended_events.h"
+#include "runtime/memory/range_map.h"
 #include "runtime/memory/residency_directory.h"
 
 namespace remotecl {
@@ -28,6 +31,13 @@ struct InboundTransfer {
   std::uint64_t writes = 0;        // BufferStorage::writes at its start; unchanged as long as the bytes are
   Ref<CommandQueue> awaited_by{};  // has a command that waits for it; null: no such command was sent
   bool may_fail_alone = false;     // because a server that the bytes come from gets lost, but not this one
+};
+
+// A copy that has only the content that the buffer had when it, or the copy that it comes from, was made.
+struct LimitedCopy {
+  ByteRange range;
+  ObjectId size;              // the content-size buffer
+  std::uint64_t size_writes;  // its BufferStorage::writes
 };
 
 // The transfers and commands in progress at one location of a buffer.
@@ -77,31 +87,24 @@ struct Site {
   // from the transfers' ranges, because they do not come from there.
   template <class Condition>
   void take_from_arrivals(ByteRange written, const Condition& condition) {
-    for (std::size_t i = 0, count = arrivals.size(); i < count; ++i) {
-      if (intersect(arrivals[i].range, written) && condition(arrivals[i])) take_from_arrival(i, written);
-    }
+    arrivals.take(written, condition, [this](InboundTransfer&& one) { outdated.add(std::move(one.event)); });
   }
 
-  std::vector<InboundTransfer> arrivals;  // those with nothing left to bring stay until their end
-  std::vector<User> users;                // queues whose commands have used bytes there; some have one for each range
+  RangeMap<InboundTransfer> arrivals;
+  UnendedEvents outdated;                // of transfers with nothing left to bring
+  std::vector<User> users;               // queues whose commands have used bytes there; some have one for each range
+  RangeMap<LimitedCopy> limited_copies;  // never the host's. The last writer of a byte has none of it
+  std::size_t sweep_at = kSweepMin;      // when so many transfers arrive, all are settled
+  static constexpr std::size_t kSweepMin = 32;
 
  private:
   static constexpr std::size_t kRangesMax = 8;  // of a queue; more count as one
 
   void add_user(CommandQueue& queue, std::uint64_t sequence, ByteRange range, bool writes,
                 std::vector<Ref<CommandQueue>>& unneeded);
-  void take_from_arrival(std::size_t index, ByteRange written);
 
   unsigned served_ = 0;
   std::uint64_t served_at_ = 0;
-};
-
-// A copy that has only the content that the buffer had when it, or the copy that it comes from, was made.
-struct LimitedCopy {
-  Location location;
-  ByteRange range;
-  ObjectId size;              // the content-size buffer
-  std::uint64_t size_writes;  // its BufferStorage::writes
 };
 
 // The bytes behind a buffer and its sub-buffers: who holds which of them, the host's copy, and the events
@@ -114,23 +117,37 @@ struct BufferStorage {
   // touched.
   std::byte* host() REQUIRES(kMemoryMutex);
   Site& site(Location location) REQUIRES(kMemoryMutex);
-  // Removes transfers that have ended. The bytes of a failed one are where they were before: every command
-  // that relied on it has failed too.
-  void settle_arrivals() REQUIRES(kMemoryMutex);
+  // A transfer begins, after those in progress to these bytes there, which it makes outdated.
+  void arriving(InboundTransfer arrival, Location at) REQUIRES(kMemoryMutex);
+  // Removes transfers of these bytes that have ended. The bytes of a failed one are where they were before: every
+  // command that relied on it has failed too.
+  void settle_arrivals(ByteRange range) REQUIRES(kMemoryMutex);
   // A location has written the bytes, or gets them from another one. Limited copies do not make the host a holder.
   void written(ByteRange range, Location at) REQUIRES(kMemoryMutex);
   void copied(ByteRange range, Location from, Location to) REQUIRES(kMemoryMutex);
+  // What a location holds of these bytes is a limited copy.
+  void limited(const LimitedCopy& copy, Location at) REQUIRES(kMemoryMutex);
+  bool has_limited_copies() const REQUIRES(kMemoryMutex) { return has_limited_copies_; }  // or has had
+  // Drops the limited copies of these bytes that are outdated(copy).
+  template <class Outdated>
+  void settle_limited_copies(ByteRange range, const Outdated& outdated) REQUIRES(kMemoryMutex) {
+    for (Location at = 0; at < sites_.size(); ++at) {
+      sites_[at].limited_copies.erase_if(range, [&](const LimitedCopy& copy) REQUIRES(kMemoryMutex) {
+        if (!outdated(copy)) return false;
+        residency.drop_copy(copy.range, at);
+        return true;
+      });
+    }
+  }
   // `writes`; none if what is there of these bytes is a limited copy.
   std::optional<std::uint64_t> writes_if_whole(ByteRange range, Location at) const REQUIRES(kMemoryMutex);
   // Whether any of these bytes is mapped.
   bool is_mapped(ByteRange range) REQUIRES(kMemoryMutex);
 
   ResidencyDirectory residency GUARDED_BY(kMemoryMutex);
-  std::uint64_t writes GUARDED_BY(kMemoryMutex) = 0;              // how many commands have written
-  std::vector<Ref<Event>> host_readers GUARDED_BY(kMemoryMutex);  // transfers that still read the host's copy
-  // Never the host's copy. The last writer of a byte has no limited copy of it.
-  std::vector<LimitedCopy> limited_copies GUARDED_BY(kMemoryMutex);
-  std::vector<Mapping> mappings GUARDED_BY(kMemoryMutex);  // of all objects that have this storage
+  std::uint64_t writes GUARDED_BY(kMemoryMutex) = 0;  // how many commands have written
+  HostReaders host_readers GUARDED_BY(kMemoryMutex);
+  Mappings mappings GUARDED_BY(kMemoryMutex);  // of all objects that have this storage
   // Set before anybody else knows the buffer.
   std::shared_ptr<void> application_memory_owner;         // of memory that the runtime gave to the application
   std::shared_ptr<CoherentHostMemory> coherent;           // null: the application maps what it touches
@@ -140,13 +157,14 @@ struct BufferStorage {
  private:
   // One of the limited copies of some of these bytes there, or null.
   const LimitedCopy* limited_at(Location at, ByteRange range) const REQUIRES(kMemoryMutex);
-  // The bytes there have been replaced, at the locations that meet the condition.
-  template <class Condition>
-  void take_from_limited(ByteRange range, const Condition& condition) REQUIRES(kMemoryMutex);
+  // The bytes there have been replaced.
+  void take_from_limited(ByteRange range, Location at) REQUIRES(kMemoryMutex);
+  void settle_arrivals_at(Location at, ByteRange range) REQUIRES(kMemoryMutex);
 
   const std::uint64_t size_;
   std::byte* host_ GUARDED_BY(kMemoryMutex) = nullptr;
   const bool owns_host_;
+  bool has_limited_copies_ GUARDED_BY(kMemoryMutex) = false;
   std::vector<Site> sites_ GUARDED_BY(kMemoryMutex);  // by location
 };
 

@@ -176,7 +176,8 @@ MemoryObject::~MemoryObject() {
 }
 
 void MemoryObject::last_handle_released() {
-  if (host_ptr_ == nullptr || storage_->application_memory_owner) return;
+  // Transfers from the memory keep the storage.
+  if (host_ptr_ == nullptr || storage_->application_memory_owner || storage_.use_count() == 1) return;
   const auto* const memory = static_cast<const std::byte*>(host_ptr_);
   const std::uint64_t size = image_ ? image_->size() : size_;
   for (Device* device : context_->devices()) device->session().stop_sending_from(memory, size);
@@ -220,20 +221,14 @@ void MemoryObject::set_content_size_buffer(MemoryObject* size) {
 
 void MemoryObject::add_mapping(Mapping mapping) {
   mapping.of = link_;
-  storage_->mappings.push_back(std::move(mapping));
+  storage_->mappings.add(std::move(mapping));
   map_count_.fetch_add(1);
 }
 
 bool MemoryObject::remove_mapping(void* pointer, Mapping& removed) {
-  std::vector<Mapping>& mappings = storage_->mappings;
-  for (auto at = mappings.rbegin(); at != mappings.rend(); ++at) {
-    if (at->pointer != pointer || at->of != link_) continue;
-    removed = *at;
-    mappings.erase(std::next(at).base());
-    map_count_.fetch_sub(1);
-    return true;
-  }
-  return false;
+  if (!storage_->mappings.remove(static_cast<std::byte*>(pointer), link_, removed)) return false;
+  map_count_.fetch_sub(1);
+  return true;
 }
 
 std::vector<Ref<MemoryObject>> live_memory_objects() {

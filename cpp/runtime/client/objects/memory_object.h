@@ -62,9 +62,7 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
   // Whether it lies in shared virtual memory.
   bool uses_svm() const { return svm_ || (parent_ && parent_->uses_svm()); }
 
-  // Points to this object until it is destroyed, then to null.
-  using Link = std::shared_ptr<std::atomic<MemoryObject*>>;
-  const Link& link() const { return link_; }
+  const MemoryLink& link() const { return link_; }
 
   // Creates the object on the server of `session`, once.
   void create_on(Session& session) REQUIRES(kMemoryMutex);
@@ -106,7 +104,7 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
   Device* const network_device_ = nullptr;
   const std::vector<cl_mem_properties> properties_;
   const ObjectId id_ = next_id();
-  const Link link_ = std::make_shared<std::atomic<MemoryObject*>>(this);
+  const MemoryLink link_ = std::make_shared<std::atomic<MemoryObject*>>(this);
   const std::shared_ptr<BufferStorage> storage_;
   const std::uint64_t storage_offset_ = 0;        // in the root
   IndexSet created_on_ GUARDED_BY(kMemoryMutex);  // the indices of sessions
@@ -129,7 +127,7 @@ class WeakMemory {
   bool is_gone() const { return link_ && get() == nullptr; }
 
  private:
-  MemoryObject::Link link_;
+  MemoryLink link_;
 };
 
 // All live buffers, for remotecl_residency_json().

@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <list>
+#include <map>
 #include <vector>
 
 #include "runtime/base/mutex.h"
@@ -13,7 +15,8 @@ class Event;
 
 // Reads of a queue, or of others that its commands wait for, whose bytes are still arriving in this process.
 // The bytes may travel separately from reports about commands, so for the application a later command of the
-// queue has not ended before they are here. Any thread.
+// queue has not ended before they are here. An event that waits for many reads has one hold, and moves from the last of
+// them to the one before it when that has ended. Any thread.
 class PendingReads {
  public:
   using Ticket = std::uint64_t;
@@ -36,16 +39,28 @@ class PendingReads {
   void barrier();
 
  private:
-  struct Read {
-    Ticket ticket;
-    std::vector<Ref<Event>> held;
-    bool before_barrier = false;
+  // Events that wait for it and all before it in a map.
+  struct Place {
+    std::list<Ref<Event>> waiting;
   };
+  struct Read : Place {
+    std::list<Ref<Event>> held;        // wait for it alone
+    std::uint64_t before_barrier = 0;  // its position among the reads before barriers; 0: it is not before any
+  };
+
+  static void wait_for_all(Event& event, Place& last);
+  // Moves the waiting events to the place before it, or to `released`.
+  template <class Places>
+  static void leave(Places& places, typename Places::iterator place, std::list<Ref<Event>>& released);
+  void put_before_barrier(Read& read) REQUIRES(mutex_);
 
   std::atomic<int> count_{0};
   Mutex mutex_;
   Ticket last_ GUARDED_BY(mutex_) = 0;
-  std::vector<Read> reads_ GUARDED_BY(mutex_);
+  Ticket last_before_barrier_ GUARDED_BY(mutex_) = 0;  // so are all up to this one
+  std::uint64_t barrier_position_ GUARDED_BY(mutex_) = 0;
+  std::map<Ticket, Read> reads_ GUARDED_BY(mutex_);
+  std::map<std::uint64_t, Place> before_barriers_ GUARDED_BY(mutex_);  // the reads that are, by their positions
 };
 
 }  // namespace remotecl

@@ -16,13 +16,14 @@ void InboundHostRanges::for_each_part(std::uintptr_t begin, std::uintptr_t end, 
   for (std::size_t i = 0; i < count; ++i) function(parts_[(first + i) % kParts]);
 }
 
-InboundHostRanges::Ticket InboundHostRanges::begin(const std::byte* memory, std::uint64_t size) {
+InboundHostRanges::Ticket InboundHostRanges::begin(const std::byte* memory, std::uint64_t size, bool replaces) {
   auto arrival = std::make_shared<Range>();
   arrival->begin = reinterpret_cast<std::uintptr_t>(memory);
   arrival->end = arrival->begin + std::max<std::uint64_t>(size, 1);
   count_.fetch_add(1, std::memory_order_release);
   for_each_part(arrival->begin, arrival->end, [&](Part& part) {
     const MutexLock lock(part.mutex);
+    if (replaces) replace(part, arrival);
     if (part.arrivals.empty()) part.size_max = 0;
     part.size_max = std::max(part.size_max, size);
     part.arrivals.emplace(arrival->begin, arrival);
@@ -30,22 +31,46 @@ InboundHostRanges::Ticket InboundHostRanges::begin(const std::byte* memory, std:
   return arrival;
 }
 
+void InboundHostRanges::replace(Part& part, const Ticket& by) {
+  for (auto at = part.arrivals.lower_bound(by->begin); at != part.arrivals.end() && at->first < by->end;) {
+    const Ticket old = at->second;
+    if (old->end > by->end) {
+      ++at;
+      continue;
+    }
+    at = part.arrivals.erase(at);
+    const MutexLock lock(old->mutex);
+    // A range of several parts is replaced once.
+    if (old->has_ended || old->replacement == by) continue;
+    old->replacement = by;
+    by->left.fetch_add(1);
+  }
+}
+
 void InboundHostRanges::end(const Ticket& ticket) {
+  for (Ticket next = ticket; next && next->left.fetch_sub(1) == 1;) next = finish(next);
+}
+
+InboundHostRanges::Ticket InboundHostRanges::finish(const Ticket& ticket) {
   for_each_part(ticket->begin, ticket->end, [&](Part& part) {
     const MutexLock lock(part.mutex);
     const auto [first, last] = part.arrivals.equal_range(ticket->begin);
-    part.arrivals.erase(std::find_if(first, last, [&](const auto& each) { return each.second == ticket; }));
+    const auto at = std::find_if(first, last, [&](const auto& each) { return each.second == ticket; });
+    if (at != last) part.arrivals.erase(at);
   });
   std::vector<std::shared_ptr<Waiting>> waiting;
+  Ticket replacement;
   {
     const MutexLock lock(ticket->mutex);
     ticket->has_ended = true;
     waiting.swap(ticket->waiting);
+    replacement = std::move(ticket->replacement);
   }
   count_.fetch_sub(1, std::memory_order_release);
   for (const auto& one : waiting) {
     if (one->left.fetch_sub(1) == 1) one->function();
   }
+  return replacement;
 }
 
 bool InboundHostRanges::when_there(const std::byte* memory, std::uint64_t size, std::function<void()> function) {

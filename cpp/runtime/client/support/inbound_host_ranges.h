@@ -24,9 +24,11 @@ class InboundHostRanges {
   };
   struct Range {
     std::uintptr_t begin, end;
+    std::atomic<std::size_t> left{1};  // its own transfer, and the ranges in whose place it stands
     Mutex mutex;
     bool has_ended GUARDED_BY(mutex) = false;
     std::vector<std::shared_ptr<Waiting>> waiting GUARDED_BY(mutex);
+    std::shared_ptr<Range> replacement GUARDED_BY(mutex);
   };
 
  public:
@@ -34,7 +36,10 @@ class InboundHostRanges {
 
   static InboundHostRanges& instance();
 
-  Ticket begin(const std::byte* memory, std::uint64_t size);
+  Ticket begin(const std::byte* memory, std::uint64_t size) { return begin(memory, size, false); }
+  // The same for a transfer that begins after all that are pending for this memory. It stands for those that are within
+  // its range until they, too, have ended, so that nobody has to wait for each of them.
+  Ticket begin_after_pending(const std::byte* memory, std::uint64_t size) { return begin(memory, size, true); }
   // The bytes have arrived, or will never arrive.
   void end(const Ticket& ticket);
   bool none() const { return count_.load(std::memory_order_acquire) == 0; }
@@ -49,10 +54,14 @@ class InboundHostRanges {
 
   struct Part {
     Mutex mutex;
-    std::multimap<std::uintptr_t, Ticket> arrivals GUARDED_BY(mutex);  // by their beginning
+    std::multimap<std::uintptr_t, Ticket> arrivals GUARDED_BY(mutex);  // by their beginning; without replaced ones
     std::uint64_t size_max GUARDED_BY(mutex) = 0;                      // the largest since the part was last empty
   };
 
+  Ticket begin(const std::byte* memory, std::uint64_t size, bool replaces);
+  void replace(Part& part, const Ticket& by) REQUIRES(part.mutex);
+  // All that the range stands for has ended. Returns the range that stands for it, or null.
+  Ticket finish(const Ticket& ticket);
   // Calls `function` with each part that the memory belongs to.
   template <class Function>
   void for_each_part(std::uintptr_t begin, std::uintptr_t end, Function&& function);

@@ -66,5 +66,34 @@ TEST_F(InboundHostRangesTest, LaterOnesAreNotWaitedFor) {
   EXPECT_EQ(called_, 1);
 }
 
+// However many are on their way to one place, the last one is waited for, which ends after all of them.
+TEST_F(InboundHostRangesTest, ALaterOneStandsForThoseWithinIt) {
+  const auto first = arrivals_.begin_after_pending(memory_.data() + 100, 50);
+  const auto apart = arrivals_.begin_after_pending(memory_.data() + 500, 10);
+  const auto second = arrivals_.begin_after_pending(memory_.data() + 100, 50);
+  const auto third = arrivals_.begin_after_pending(memory_.data() + 90, 100);
+  EXPECT_TRUE(waits(120, 1));
+  arrivals_.end(third);
+  arrivals_.end(second);
+  EXPECT_EQ(called_, 0);
+  EXPECT_TRUE(waits(95, 1)) << "although that one has ended";
+  arrivals_.end(first);
+  EXPECT_EQ(called_, 2);
+  EXPECT_FALSE(waits(0, 400));
+  EXPECT_FALSE(arrivals_.none());
+  arrivals_.end(apart);
+  EXPECT_TRUE(arrivals_.none());
+}
+
+TEST_F(InboundHostRangesTest, AShorterOneStandsForNothing) {
+  const auto large = arrivals_.begin_after_pending(memory_.data(), 400);
+  const auto small = arrivals_.begin_after_pending(memory_.data(), 10);
+  arrivals_.end(small);
+  EXPECT_TRUE(waits(5, 1));
+  arrivals_.end(large);
+  EXPECT_EQ(called_, 1);
+  EXPECT_TRUE(arrivals_.none());
+}
+
 }  // namespace
 }  // namespace remotecl
