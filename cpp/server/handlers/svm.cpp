@@ -3,6 +3,7 @@
 #include "server/completion/completion_notifier.h"
 #include "server/handlers/handlers.h"
 #include "server/handlers/svm.h"
+#include "server/util/log.h"
 #include "server/util/protocol_error.h"
 
 namespace remotecl::server {
@@ -10,6 +11,8 @@ namespace {
 
 // Every allocation is a separate mapping, and a process may have a limited number of mappings.
 constexpr std::size_t kAllocationsMax = 1u << 14;
+// Commands that need a buffer of this size fail, as for want of memory.
+constexpr std::uint64_t kImpossibleSize = ~std::uint64_t{0};
 
 // Waits for everything sent before it; then memory that kernels may have used can be freed.
 struct ReleaseCommand {
@@ -40,22 +43,24 @@ void handle(Session& session, const AllocateSvm& message) {
   SvmRequest request{{}, message.flags, message.size, message.alignment, message.address};
   for (std::size_t i = 0; i < message.devices.size(); ++i)
     request.devices.push_back(&session.objects().device(message.devices[i]));
-  if (session.objects().svm.size() >= kAllocationsMax) {
-    session.outbox().add(SvmAllocated{message.token, CL_OUT_OF_RESOURCES, 0});
-    return;
-  }
   Ref<SvmMemory> memory;
-  const cl_int error = SvmMemory::allocate(request, session.counters(), memory);
-  std::uint64_t address = 0;
-  if (error == CL_SUCCESS) {
-    address = memory->address();
-    const auto buffer = make_ref<Buffer>(std::move(memory), message.flags, message.size, session.counters());
-    if (!session.objects().buffers.insert(message.buffer, buffer)) {
-      throw ProtocolError("buffer id " + std::to_string(message.buffer) + " cannot be used or is in use");
-    }
-    session.objects().svm.emplace(address, buffer);
+  const bool is_full = session.objects().svm.size() >= kAllocationsMax;
+  const cl_int error = is_full ? CL_OUT_OF_RESOURCES : SvmMemory::allocate(request, session.counters(), memory);
+  const bool is_answered = message.token != 0;
+  const std::uint64_t address = memory ? memory->address() : 0;
+  Ref<Buffer> buffer;
+  if (memory) {
+    buffer = make_ref<Buffer>(std::move(memory), message.flags, message.size, session.counters());
+  } else if (!is_answered) {
+    buffer = make_ref<Buffer>(message.flags, kImpossibleSize, session.counters());
+    log_info("shared memory of {} bytes cannot be had at the address that the client proposes (error {})", message.size,
+             error);
   }
-  session.outbox().add(SvmAllocated{message.token, error, address});
+  if (buffer && !session.objects().buffers.insert(message.buffer, buffer)) {
+    throw ProtocolError("buffer id " + std::to_string(message.buffer) + " cannot be used or is in use");
+  }
+  if (error == CL_SUCCESS) session.objects().svm.emplace(address, std::move(buffer));
+  if (is_answered) session.outbox().add(SvmAllocated{message.token, error, address});
 }
 
 void handle(Session& session, const SetKernelSvm& message) {

@@ -1,6 +1,10 @@
 // Shared virtual memory on two servers: equal addresses, and bytes that are where they are used.
 #include "icd/svm_fixture.h"
 
+#include <signal.h>
+
+#include <chrono>
+#include <future>
 #include <set>
 
 namespace remotecl::testing {
@@ -52,6 +56,20 @@ TEST_F(SvmTest, AllocationsAreApartAndAligned) {
       EXPECT_TRUE(after == begins.begin() || at - *std::prev(after) >= 4097);
     }
   }
+}
+
+// The servers have shown that they have what this process proposes.
+TEST_F(SvmTest, LaterAllocationsWaitForNoServer) {
+  { const Shared<int> first(context_, 64); }
+  Environment::get().daemon(0).signal(SIGSTOP);
+  auto later = std::async(std::launch::async, [this] { return std::make_unique<Shared<int>>(context_, 64); });
+  const bool is_there = later.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
+  Environment::get().daemon(0).signal(SIGCONT);
+  EXPECT_TRUE(is_there);
+  const auto memory = later.get();
+  memory->write(queue_, numbers(64));
+  check(add(other_, *memory, 1, 64));
+  EXPECT_EQ(memory->read(queue_), numbers(64, 1));
 }
 
 TEST_F(SvmTest, ListOfTheHostIsWalkedByBothServers) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <set>
 
 #include "runtime/base/mutex.h"
 #include "runtime/client/objects/platform.h"
@@ -26,6 +27,8 @@ constexpr std::uint64_t kRegionSize = 0x0700'0000'0000;
 constexpr std::uint64_t kGranule = 64u << 10;  // a multiple of all common page sizes
 constexpr int kAttempts = 8;
 constexpr int kProposals = kAttempts - 2;
+// To learn that there is no memory of this size is worth a round trip, which is short beside filling it.
+constexpr std::uint64_t kAskedSizeMin = 16u << 20;
 
 // Pages of this process at a given address. The destructor unmaps them.
 class Pages {
@@ -79,9 +82,17 @@ std::shared_ptr<Pages> propose(int attempt, std::uint64_t size, std::uint64_t al
   return Pages::map(address / step * step, size);
 }
 
+bool takes_any_address(const Device& device) {
+  const auto native = device.number<cl_device_svm_capabilities>(CL_DEVICE_SVM_CAPABILITIES);
+  return (native & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) != 0 ||
+         ((device.type() & CL_DEVICE_TYPE_CPU) != 0 &&
+          device.number<cl_bool>(CL_DEVICE_HOST_UNIFIED_MEMORY) == CL_TRUE);
+}
+
 struct SvmDevices {
   Session* session;
   std::vector<std::uint32_t> indices;
+  bool take_any_address = true;
 };
 
 std::vector<SvmDevices> devices_by_session(Context& context) {
@@ -92,19 +103,23 @@ std::vector<SvmDevices> devices_by_session(Context& context) {
     auto at = std::find_if(result.begin(), result.end(), same);
     if (at == result.end()) at = result.insert(at, SvmDevices{&device->session(), {}});
     at->indices.push_back(device->index());
+    at->take_any_address = at->take_any_address && takes_any_address(*device);
   }
   return result;
+}
+
+// With token 0 there is no answer.
+void request(const SvmDevices& devices, ObjectId id, Token token, cl_mem_flags flags, std::uint64_t size,
+             std::uint64_t alignment, std::uint64_t address) {
+  devices.session->send(
+      AllocateSvm{id, token, std::span<const std::uint32_t>(devices.indices), flags, size, alignment, address});
 }
 
 // Returns the address that the server gave, or 0.
 std::uint64_t ask_address(const SvmDevices& devices, ObjectId id, cl_mem_flags flags, std::uint64_t size,
                           std::uint64_t alignment, std::uint64_t address) {
   return ask<SvmAllocated>(
-             *devices.session,
-             [&](Token token) {
-               devices.session->send(AllocateSvm{id, token, std::span<const std::uint32_t>(devices.indices), flags,
-                                                 size, alignment, address});
-             },
+             *devices.session, [&](Token token) { request(devices, id, token, flags, size, alignment, address); },
              [](const SvmAllocated& report) { return report.error == CL_SUCCESS ? report.address : 0; })
       .value_or(0);
 }
@@ -119,6 +134,14 @@ struct Attempt {
 
   ~Attempt() {
     for (Session* session : granted) session->send(ReleaseBuffer{id});
+  }
+  void request_everywhere(const std::vector<SvmDevices>& servers, cl_mem_flags flags, std::uint64_t size,
+                          std::uint64_t alignment) {
+    address = pages->address();
+    for (const SvmDevices& one : servers) {
+      request(one, id, 0, flags, size, alignment, address);
+      granted.push_back(one.session);
+    }
   }
   IndexSet keep() {
     IndexSet created_on;
@@ -150,21 +173,42 @@ bool try_everywhere(Attempt& attempt, std::vector<SvmDevices>& servers, cl_mem_f
   return true;
 }
 
-bool takes_any_address(const Device& device) {
-  const auto native = device.number<cl_device_svm_capabilities>(CL_DEVICE_SVM_CAPABILITIES);
-  return (native & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) != 0 ||
-         ((device.type() & CL_DEVICE_TYPE_CPU) != 0 &&
-          device.number<cl_bool>(CL_DEVICE_HOST_UNIFIED_MEMORY) == CL_TRUE);
-}
-
 struct Table {
   std::atomic<std::size_t> size{0};  // lets programs without shared virtual memory avoid the mutex
   Mutex mutex;
   std::map<std::uint64_t, Ref<MemoryObject>> by_address GUARDED_BY(mutex);
+  // The region was free in the processes of these sessions, which stay in memory for ever.
+  std::set<const Session*> proven GUARDED_BY(mutex);
 };
 Table& table() {
   static auto& table = *new Table;
   return table;
+}
+
+// Whether all agree on an address of the region without being asked.
+bool needs_no_answer(const std::vector<SvmDevices>& servers, std::size_t size) {
+  const MutexLock lock(table().mutex);
+  const std::set<const Session*>& proven = table().proven;
+  return size < kAskedSizeMin &&
+         std::ranges::all_of(servers, [&proven](const SvmDevices& one) { return proven.contains(one.session); });
+}
+
+// Every server has taken the address that this process has proposed.
+void note_proven(const std::vector<SvmDevices>& servers) {
+  const MutexLock lock(table().mutex);
+  for (const SvmDevices& one : servers) {
+    if (one.take_any_address) table().proven.insert(one.session);
+  }
+}
+
+void* add(Context& context, cl_mem_flags flags, std::size_t size, Attempt& attempt) {
+  void* const address = reinterpret_cast<void*>(attempt.address);
+  auto memory = make_ref<MemoryObject>(Ref<Context>(&context), flags, size, address, std::move(attempt.pages),
+                                       attempt.id, attempt.keep());
+  const MutexLock lock(table().mutex);
+  table().by_address.emplace(attempt.address, std::move(memory));
+  table().size.store(table().by_address.size());
+  return address;
 }
 
 }  // namespace
@@ -189,18 +233,19 @@ cl_device_svm_capabilities svm_capabilities(const Device& device) {
 void* allocate_svm(Context& context, cl_mem_flags flags, std::size_t size, std::size_t alignment) {
   std::vector<SvmDevices> servers = devices_by_session(context);
   if (servers.empty()) return nullptr;
+  const bool waits = !needs_no_answer(servers, size);
   std::vector<std::unique_ptr<Attempt>> attempts;
   for (int i = 0; i < kAttempts; ++i) {
     Attempt& attempt = *attempts.emplace_back(std::make_unique<Attempt>());
     attempt.pages = propose(i, size, alignment);
-    if (!attempt.pages || !try_everywhere(attempt, servers, flags, size, alignment)) continue;
-    void* const address = reinterpret_cast<void*>(attempt.address);
-    auto memory = make_ref<MemoryObject>(Ref<Context>(&context), flags, size, address, std::move(attempt.pages),
-                                         attempt.id, attempt.keep());
-    const MutexLock lock(table().mutex);
-    table().by_address.emplace(attempt.address, std::move(memory));
-    table().size.store(table().by_address.size());
-    return address;
+    if (!attempt.pages) continue;
+    if (waits || i >= kProposals) {
+      if (!try_everywhere(attempt, servers, flags, size, alignment)) continue;
+      if (i < kProposals) note_proven(servers);
+    } else {
+      attempt.request_everywhere(servers, flags, size, alignment);
+    }
+    return add(context, flags, size, attempt);
   }
   return nullptr;
 }

@@ -11,8 +11,9 @@ namespace remotecl {
 // network.
 cl_device_svm_capabilities svm_capabilities(const Device& device);
 
-// clSVMAlloc after its checks; blocks. Returns null if no address suits this process and all devices, or if a
-// server lacks memory.
+// clSVMAlloc after its checks. Returns null if no address suits this process and all devices, or if a server lacks
+// memory. Asks the servers only for large memory, for the first of each server, and where drivers choose addresses; a
+// server's lack of other memory is the error of the commands that need it.
 void* allocate_svm(Context& context, cl_mem_flags flags, std::size_t size, std::size_t alignment);
 // clSVMFree. Ignores pointers that allocate_svm() did not return.
 void free_svm(const Context& context, void* pointer);

@@ -80,6 +80,21 @@ TEST_F(SvmTest, TakenPlaceIsRefused) {
   EXPECT_EQ(allocate(client_.id(), address + 4096, 8192).error, CL_MEM_OBJECT_ALLOCATION_FAILURE);
 }
 
+TEST_F(SvmTest, TakenPlaceThatNobodyAsksAboutFailsCommands) {
+  const std::uint64_t address = free_address();
+  const std::uint32_t devices[] = {0};
+  const ObjectId taken = client_.id(), second = client_.id();
+  client_.send(AllocateSvm{taken, 0, {devices, 1}, CL_MEM_READ_WRITE, 8192, 128, address});
+  client_.send(AllocateSvm{second, 0, {devices, 1}, CL_MEM_READ_WRITE, 8192, 128, address});
+  client_.write<int>(queue_, taken, std::vector<int>(16, 5));
+  EXPECT_EQ(client_.read<int>(queue_, taken, 16), std::vector<int>(16, 5));
+  const std::vector<int> data(16, 5);
+  client_.send(EnqueueWrite{queue_, 1000, second, 0, 64, 0, std::as_bytes(std::span(data)), {}});
+  EXPECT_EQ(outcome(1000), CL_MEM_OBJECT_ALLOCATION_FAILURE);
+  client_.add(ReleaseBuffer{second});
+  EXPECT_EQ(client_.read<int>(queue_, taken, 16), std::vector<int>(16, 5)) << "and the session goes on";
+}
+
 TEST_F(SvmTest, NonsenseIsRefused) {
   const std::uint64_t address = free_address();
   const std::uint64_t user_space_end = std::uint64_t{1} << 47;
