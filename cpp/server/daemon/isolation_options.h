@@ -11,6 +11,7 @@ struct IsolationOptions {
   bool is_on = false;
   bool is_off = false;
   bool prints_containment = false;
+  std::string filter = "auto";  // or a name of CallFilter
   Containment containment;
 
   bool is_chosen() const { return is_on || is_off; }

@@ -56,6 +56,8 @@ server::ProcessCommand session_process(const Options& options, bool has_store, c
   if (has_store) command.arguments.emplace_back("--session-store");
   if (options.kernel_sockets) command.arguments.emplace_back("--kernel-sockets");
   if (!rdma.empty()) add("--session-rdma", rdma);
+  const bool is_chosen = options.isolation.filter != "auto";
+  add("--filter", is_chosen ? options.isolation.filter : std::string(name_of(server::choose_filter(!rdma.empty()))));
   return command;
 }
 
@@ -310,6 +312,7 @@ int act(Options& options) {
     server::Containment containment = options.isolation.containment;
     containment.has_rdma = !options.session_process.rdma.empty();
     containment.has_sockets = options.kernel_sockets;
+    containment.filter = parse_call_filter(options.isolation.filter).value_or(CallFilter::kAllowList);
     if (containment.has_rdma) {
       ::setenv("REMOTECL_RDMA", "auto", 1);
     } else {

@@ -78,6 +78,12 @@ void add_isolation_options(CLI::App& app, IsolationOptions& options) {
   app.add_option("--session-path", options.containment.paths,
                  "what they may read beside the system's own folders and the drivers; as often as needed")
       ->allow_extra_args(false);
+  app.add_option("--filter", options.filter,
+                 "which system calls these processes, and those of plugins, may make: allow, those that are listed; "
+                 "deny, all but those that are known to lead out; audit, as deny, and the log says what allow would "
+                 "refuse; auto, allow if all devices are this machine's processors, else deny, and allow for plugins")
+      ->check(CLI::IsMember({"auto", "allow", "deny", "audit"}))
+      ->capture_default_str();
   app.add_flag("--containment", options.prints_containment,
                "say what cannot be kept from these processes here, and end");
 }

@@ -1,7 +1,6 @@
 #include "server/isolation/containment.h"
 
 #include <fcntl.h>
-#include <glob.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -13,12 +12,13 @@
 #include <cstdio>
 #include <cstring>
 
-#include "server/isolation/file_rules.h"
+#include "runtime/containment/device_files.h"
+#include "runtime/containment/file_rules.h"
+#include "runtime/containment/process_limits.h"
+#include "runtime/containment/process_user.h"
 #include "server/isolation/private_folder.h"
 #include "server/isolation/session_environment.h"
-#include "server/isolation/session_user.h"
-#include "server/isolation/system_call_filter.h"
-#include "server/util/format.h"
+#include "server/util/log.h"
 
 namespace remotecl::server {
 namespace {
@@ -68,42 +68,33 @@ void allow_locked_memory() {
 
 }  // namespace
 
-std::vector<std::string> device_files() {
-  glob_t found{};
-  int flags = 0;
-  for (const char* const pattern : {"/dev/nvidia*", "/dev/dri", "/dev/kfd", "/dev/accel", "/dev/dxg", "/dev/mali*"}) {
-    ::glob(pattern, flags, nullptr, &found);
-    flags = GLOB_APPEND;
-  }
-  std::vector<std::string> files(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  ::globfree(&found);
-  return files;
-}
-
 std::vector<std::string> contain(const Containment& containment) {
   std::vector<std::string> failures;
   if (containment.has_rdma) allow_locked_memory();
-  const std::string no_user = become_session_user(containment.user, containment.folder, containment.paths);
+  const std::string no_user = become_process_user(containment.user, containment.folder, containment.paths);
   if (!no_user.empty()) failures.push_back("they are the daemon's user: " + no_user);
+  limit_process({.bounds_memory = containment.filter == CallFilter::kAllowList,
+                 .bounds_files = true,
+                 .is_only_one_of_user = has_user_of_its_own()});
   fill(containment.folder);
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  FileRules rules = rules_of(containment);
-  const bool has_rules = rules.apply();
-  if (!has_rules) {
-    failures.push_back("they can read and write what their user can, as there are no rules for files: " +
-                       rules.failure());
+  const std::string no_rules = rules_of(containment).apply();
+  if (!no_rules.empty()) {
+    failures.push_back("they can read and write what their user can, as there are no rules for files: " + no_rules);
+  } else if (!FileRules::can_move_files()) {
+    failures.push_back(
+        "they cannot move files between folders, without which PoCL links no kernel: Linux 5.19 allows it, and "
+        "--no-isolate does without it");
   }
   // Without file rules, other processes of the same user could look into this one. The rules prevent that
   // too.
-  ::prctl(PR_SET_DUMPABLE, has_rules ? 1 : 0, 0, 0, 0);
+  ::prctl(PR_SET_DUMPABLE, no_rules.empty() ? 1 : 0, 0, 0, 0);
   // A change of user has cleared this setting.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  if (!filter_system_calls(containment.has_sockets)) {
-    failures.push_back(
-        format_text("they can use all system calls, sockets and signals to other processes too: this "
-                    "kernel has no filter for them (seccomp: {})",
-                    std::strerror(errno)));
-  }
+  const CallRules calls{.filter = containment.filter, .accepts = containment.has_sockets};
+  const auto lacks =
+      filter_system_calls(calls, [](const std::string& line) { log_warning("a session's process: {}", line); });
+  failures.insert(failures.end(), lacks.begin(), lacks.end());
   return failures;
 }
 
@@ -112,7 +103,7 @@ int print_containment(const std::string& user) {
   std::fflush(stdout);
   const pid_t child = ::fork();
   if (child == 0) {
-    for (const std::string& failure : contain({folder.path(), user, driver_paths()})) {
+    for (const std::string& failure : contain({.folder = folder.path(), .user = user, .paths = driver_paths()})) {
       std::printf("%s\n", failure.c_str());
     }
     std::fflush(stdout);

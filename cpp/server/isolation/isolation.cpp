@@ -1,8 +1,27 @@
 #include "server/isolation/isolation.h"
 
+#include <CL/cl.h>
+
 #include <algorithm>
+#include <vector>
 
 namespace remotecl::server {
+namespace {
+
+// Also if they are not served: a process opens all drivers, and numbers the devices of all.
+bool has_other_devices() {
+  constexpr cl_device_type kOthers = CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_ACCELERATOR | CL_DEVICE_TYPE_CUSTOM;
+  cl_uint count = 0;
+  if (clGetPlatformIDs(0, nullptr, &count) != CL_SUCCESS || count == 0) return true;
+  std::vector<cl_platform_id> platforms(count);
+  if (clGetPlatformIDs(count, platforms.data(), nullptr) != CL_SUCCESS) return true;
+  return std::any_of(platforms.begin(), platforms.end(), [](cl_platform_id platform) {
+    cl_uint devices = 0;
+    return clGetDeviceIDs(platform, kOthers, 0, nullptr, &devices) == CL_SUCCESS && devices != 0;
+  });
+}
+
+}  // namespace
 
 IsolationChoice choose_isolation(std::optional<bool> asked, bool is_open, const NativeDriver& driver) {
   const auto& devices = driver.devices();
@@ -24,6 +43,10 @@ IsolationChoice choose_isolation(std::optional<bool> asked, bool is_open, const 
   return {false,
           "sessions share one process, although others than this server's user may use it: its devices divide their "
           "time between processes, which can make commands five times as slow; --isolate gives each session one"};
+}
+
+CallFilter choose_filter(bool has_rdma) {
+  return has_rdma || has_other_devices() ? CallFilter::kDenyList : CallFilter::kAllowList;
 }
 
 }  // namespace remotecl::server

@@ -1,6 +1,5 @@
 #include "server/isolation/session_environment.h"
 
-#include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 #include <string_view>
+
+#include "runtime/containment/library_paths.h"
 
 namespace remotecl::server {
 namespace fs = std::filesystem;
@@ -51,54 +52,14 @@ std::string setting(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Colons are between the parts, or any of `separators`.
-std::vector<std::string> split(const std::string& list, const char* separators = ":") {
+std::vector<std::string> split_at_colons(const std::string& list) {
   std::vector<std::string> parts;
   for (std::size_t at = 0; at < list.size();) {
-    const std::size_t end = std::min(list.find_first_of(separators, at), list.size());
+    const std::size_t end = std::min(list.find(':', at), list.size());
     if (end != at) parts.push_back(list.substr(at, end - at));
     at = end + 1;
   }
   return parts;
-}
-
-fs::path real_path(const fs::path& path) {
-  std::error_code error;
-  const fs::path real = fs::canonical(path, error);
-  return error ? fs::path() : real;
-}
-
-bool lies_in(const fs::path& path, const fs::path& folder) {
-  return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
-}
-
-bool is_too_much(const fs::path& folder) {
-  const passwd* const account = ::getpwuid(::getuid());
-  const fs::path homes[] = {real_path(setting("HOME")), real_path(account == nullptr ? "" : account->pw_dir), "/tmp"};
-  return std::any_of(std::begin(homes), std::end(homes),
-                     [&folder](const fs::path& home) { return !home.empty() && lies_in(home, folder); });
-}
-
-// Python packages spread the parts of a driver over several folders.
-fs::path package_folder(const fs::path& folder) {
-  fs::path path;
-  for (const fs::path& part : folder) {
-    path /= part;
-    if (part == "site-packages" || part == "dist-packages") return path;
-  }
-  return folder;
-}
-
-void add_folder(std::vector<std::string>& paths, const fs::path& folder) {
-  const fs::path real = real_path(folder);
-  if (!real.empty() && !is_too_much(real)) paths.push_back(real.string());
-}
-
-void add_library(std::vector<std::string>& paths, const fs::path& library) {
-  const fs::path real = real_path(library);
-  if (real.empty() || !library.is_absolute()) return;
-  paths.push_back(real.string());
-  add_folder(paths, package_folder(real.parent_path()));
 }
 
 void add_registration(std::vector<std::string>& paths, const fs::path& file) {
@@ -139,9 +100,8 @@ std::vector<std::string> driver_paths() {
   for (fs::directory_iterator at("/etc/OpenCL/vendors", error), end; !error && at != end; at.increment(error)) {
     if (at->path().extension() == ".icd") add_registration(paths, at->path());
   }
-  for (const std::string& library : split(setting("OCL_ICD_FILENAMES"))) add_library(paths, library);
-  for (const std::string& library : split(setting("LD_PRELOAD"), ": ")) add_library(paths, library);
-  for (const std::string& folder : split(setting("LD_LIBRARY_PATH"))) add_folder(paths, folder);
+  for (const std::string& library : split_at_colons(setting("OCL_ICD_FILENAMES"))) add_library(paths, library);
+  add_loader_paths(paths);
   std::sort(paths.begin(), paths.end());
   paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
   return paths;

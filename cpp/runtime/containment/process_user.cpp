@@ -1,4 +1,4 @@
-#include "server/isolation/session_user.h"
+#include "runtime/containment/process_user.h"
 
 #include <fcntl.h>
 #include <grp.h>
@@ -15,10 +15,9 @@
 #include <filesystem>
 #include <optional>
 
-#include "server/isolation/containment.h"
-#include "server/util/format.h"
+#include "runtime/containment/device_files.h"
 
-namespace remotecl::server {
+namespace remotecl {
 namespace fs = std::filesystem;
 namespace {
 
@@ -77,6 +76,10 @@ bool can_read(const std::string& path) {
   return ::faccessat(AT_FDCWD, path.c_str(), S_ISDIR(status.st_mode) ? R_OK | X_OK : R_OK, AT_EACCESS) == 0;
 }
 
+bool give(const std::string& folder, uid_t user, gid_t group) {
+  return folder.empty() || ::chown(folder.c_str(), user, group) == 0;
+}
+
 // Returns an empty text, or why it failed; then nothing has changed.
 std::string become(const Account& account, const std::string& folder, const std::vector<std::string>& paths) {
   std::vector<gid_t> before(static_cast<std::size_t>(::getgroups(0, nullptr)));
@@ -89,21 +92,25 @@ std::string become(const Account& account, const std::string& folder, const std:
     if (may && unreadable.empty() && !can_read(path)) unreadable = path;
   }
   if (::seteuid(0) != 0) return {};
-  if (may && unreadable.empty() && ::chown(folder.c_str(), account.user, account.group) == 0 &&
+  if (may && unreadable.empty() && give(folder, account.user, account.group) &&
       ::setresgid(account.group, account.group, account.group) == 0 &&
       ::setresuid(account.user, account.user, account.user) == 0) {
     return {};
   }
   const int later = errno;
   [[maybe_unused]] const bool is_back =
-      ::setresgid(0, 0, 0) == 0 && ::chown(folder.c_str(), 0, 0) == 0 && ::setgroups(before.size(), before.data()) == 0;
-  if (!unreadable.empty()) return format_text("another user than root could not read {}", unreadable);
-  return format_text("user {} cannot be had: {}", account.user, std::strerror(may ? later : error));
+      ::setresgid(0, 0, 0) == 0 && give(folder, 0, 0) && ::setgroups(before.size(), before.data()) == 0;
+  if (!unreadable.empty()) return "another user than root could not read " + unreadable;
+  return "user " + std::to_string(account.user) + " cannot be had: " + std::strerror(may ? later : error);
 }
+
+uid_t own_user() { return kFirst + static_cast<uid_t>(::getpid()); }
 
 }  // namespace
 
-std::string become_session_user(const std::string& name, const std::string& folder,
+bool has_user_of_its_own() { return ::geteuid() == own_user(); }
+
+std::string become_process_user(const std::string& name, const std::string& folder,
                                 const std::vector<std::string>& paths) {
   std::string failure;
   if (::geteuid() != 0) {
@@ -112,7 +119,7 @@ std::string become_session_user(const std::string& name, const std::string& fold
     const auto account = named(name);
     failure = account ? become(*account, folder, paths) : "there is no user " + name;
   } else {
-    const auto own = kFirst + static_cast<uid_t>(::getpid());
+    const uid_t own = own_user();
     failure = become({own, own, device_groups()}, folder, paths);
     // A container may have fewer user ids; its sessions share one.
     if (!failure.empty()) failure = become({kNobody, kNobody, device_groups()}, folder, paths);
@@ -121,4 +128,4 @@ std::string become_session_user(const std::string& name, const std::string& fold
   return failure;
 }
 
-}  // namespace remotecl::server
+}  // namespace remotecl
