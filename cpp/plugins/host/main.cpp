@@ -1,9 +1,7 @@
-// remotecl-plugin-host PLUGIN DEVICE RULE...: started by the plugins' driver in the daemon, by nobody else.
+// remotecl-plugin-host PLUGIN DEVICE FILTER USER RULE...: started by the plugins' driver in the daemon, by nobody else.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,6 +15,7 @@
 #include <vector>
 
 #include "plugins/host/call_server.h"
+#include "plugins/host/confinement.h"
 #include "plugins/instance/local_plugin.h"
 
 namespace {
@@ -24,21 +23,13 @@ namespace {
 using namespace remotecl::plugins;
 
 constexpr std::chrono::seconds kTimeToClose{2};
-constexpr rlim_t kMemoryMax = rlim_t{4} << 30;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kIsSanitized = true;  // a sanitizer maps more than the machine has
-#else
-constexpr bool kIsSanitized = false;
-#endif
 constexpr std::int32_t kInvalidDevice = -33;  // CL_INVALID_DEVICE
 
-// Limits memory, so that a decoder that leaks ends before it harms the machine, and denies new rights to all that it
-// starts.
-void confine() {
-  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  const rlimit memory{kMemoryMax, kMemoryMax}, no_core{0, 0};
-  if (!kIsSanitized) ::setrlimit(RLIMIT_DATA, &memory);
-  ::setrlimit(RLIMIT_CORE, &no_core);
+// Only the socket and the memory of calls stay open, and no program that is started gets them. What the plugin prints
+// is discarded.
+void close_all_else() {
+  const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (nowhere >= 0) ::dup2(nowhere, STDERR_FILENO);
   for (const int descriptor : {kSocketDescriptor, kCallMemoryDescriptor}) ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
 #ifdef SYS_close_range
   ::syscall(SYS_close_range, kCallMemoryDescriptor + 1, ~0u, 0);
@@ -62,16 +53,19 @@ void say(const MessageSocket& socket, const Outcome& outcome) {
   socket.send(std::as_bytes(std::span(&reply, 1)));
 }
 
-int serve(const MessageSocket& socket, const std::string& file, int device, const std::vector<std::string>& rules) {
+int serve(const MessageSocket& socket, int device, const Confinement& confinement) {
   void* const memory = ::mmap(nullptr, kCallMemorySize, PROT_READ | PROT_WRITE, MAP_SHARED, kCallMemoryDescriptor, 0);
   if (memory == MAP_FAILED) throw std::runtime_error("its process cannot map the memory of calls");
-  const auto plugin = std::make_shared<const LocalPlugin>(file, rules);
+  const std::string lacks = confine(confinement);
+  close_all_else();
+  end_with_the_driver();
+  const auto plugin = std::make_shared<const LocalPlugin>(confinement.plugin, confinement.rules);
   const auto description = encode(plugin->description());
   if (device >= static_cast<int>(plugin->description().devices.size())) {
     throw std::runtime_error("it has other devices than before: restart the server");
   }
   LocalInstance instance(plugin, static_cast<std::uint32_t>(device < 0 ? 0 : device));
-  say(socket, {});
+  say(socket, {0, lacks});
   if (!socket.send(description) || device < 0) return 0;
   CallServer(socket, static_cast<std::byte*>(memory), instance).run();
   return 0;
@@ -80,15 +74,13 @@ int serve(const MessageSocket& socket, const std::string& file, int device, cons
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 3) {
+  if (argc < 5) {
     std::fputs("remotecl-server starts this program by itself, for its plugins\n", stderr);
     return 2;
   }
-  confine();
-  end_with_the_driver();
   const MessageSocket socket(kSocketDescriptor);
   try {
-    return serve(socket, argv[1], std::atoi(argv[2]), {argv + 3, argv + argc});
+    return serve(socket, std::atoi(argv[2]), {argv[1], argv[3], argv[4], {argv + 5, argv + argc}});
   } catch (const std::exception& error) {
     say(socket, {kInvalidDevice, error.what()});
     return 1;

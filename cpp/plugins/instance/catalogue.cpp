@@ -23,7 +23,11 @@ void Catalogue::add(const std::string& plugin) {
     local = std::make_shared<LocalPlugin>(plugin, settings_.rules);
     description = local->description();
   } else {
-    description = PluginProcess(settings_, plugin, PluginProcess::kNoDevice).description();
+    const PluginProcess process(settings_, plugin, PluginProcess::kNoDevice);
+    description = process.description();
+    if (!process.lacks().empty()) {
+      problems_.push_back("processes of " + plugin + " are not contained as they should be: " + process.lacks());
+    }
   }
   for (std::size_t i = 0; i < description.devices.size(); ++i) {
     entries_.push_back({std::move(description.devices[i]), plugin, static_cast<int>(i), local});

@@ -28,7 +28,7 @@ class Catalogue {
   Catalogue& operator=(const Catalogue&) = delete;
 
   const std::vector<CatalogueEntry>& entries() const { return entries_; }
-  // Plugins that cannot be used, each with its cause.
+  // Plugins that cannot be used, or whose processes are not contained, each with its cause.
   const std::vector<std::string>& problems() const { return problems_; }
 
   // Null if there are too many already. What it returns counts as long as it lives.

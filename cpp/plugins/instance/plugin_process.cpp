@@ -50,15 +50,18 @@ void PluginProcess::start(const PluginSettings& settings, const std::string& plu
   // Copies, because duplicating a descriptor onto its own number would keep it closed on exec.
   const int socket = ::fcntl(ends.second.descriptor(), F_DUPFD_CLOEXEC, kCallMemoryDescriptor + 1);
   const int memory = ::fcntl(call_memory_->descriptor(), F_DUPFD_CLOEXEC, kCallMemoryDescriptor + 1);
-  std::vector<std::string> arguments{"remotecl-plugin-host", plugin, std::to_string(device)};
+  std::vector<std::string> arguments{"remotecl-plugin-host", plugin, std::to_string(device), settings.filter,
+                                     settings.user};
   arguments.insert(arguments.end(), settings.rules.begin(), settings.rules.end());
   std::vector<std::string> environment = environment_of_plugin();
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  // A plugin that prints without end must not fill the daemon's log.
+  // A plugin that prints without end must not fill the daemon's log. An audit prints there before it hands over.
   posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  if (settings.filter != "audit") {
+    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  }
   posix_spawn_file_actions_adddup2(&files, socket, kSocketDescriptor);
   posix_spawn_file_actions_adddup2(&files, memory, kCallMemoryDescriptor);
   posix_spawnattr_t attributes;
@@ -91,6 +94,7 @@ void PluginProcess::read_description(Clock::time_point end) {
   const auto outcome = read_reply(std::as_bytes(std::span(&start, 1)).first(started->size), 0);
   if (!outcome) throw std::runtime_error("it does not begin as remotecl-plugin-host does");
   if (!outcome->is_good()) throw std::runtime_error(outcome->why);
+  lacks_ = outcome->why;
   const auto described = socket_.receive(bytes, end);
   if (!described) throw std::runtime_error(why_silent(end));
   for (const int each : described->descriptors) ::close(each);
@@ -197,10 +201,19 @@ std::string PluginProcess::end() {
 }
 
 Outcome ProcessInstance::execute(const Call& call) {
+  Outcome outcome = try_to_execute(call);
+  // A process may use what the rules named when it started, and nothing that has their names since then.
+  if (outcome.is_good() || files_ == RuledFiles(settings_.rules)) return outcome;
+  process_.reset();
+  return try_to_execute(call);
+}
+
+Outcome ProcessInstance::try_to_execute(const Call& call) {
   try {
     if (process_ == nullptr) {
       std::this_thread::sleep_until(next_start_);
       next_start_ = std::chrono::steady_clock::now() + kRestartPause;
+      files_ = RuledFiles(settings_.rules);
       process_ = std::make_unique<PluginProcess>(settings_, plugin_, device_);
     }
     bool is_lost = false;

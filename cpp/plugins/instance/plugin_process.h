@@ -12,6 +12,7 @@
 #include "plugins/boundary/message_socket.h"
 #include "plugins/instance/instance.h"
 #include "plugins/instance/plugin_settings.h"
+#include "plugins/instance/ruled_files.h"
 
 namespace remotecl::plugins {
 
@@ -30,6 +31,8 @@ class PluginProcess {
   PluginProcess& operator=(const PluginProcess&) = delete;
 
   const PluginDescription& description() const { return description_; }
+  // What could not be kept from it, as text for people; usually empty.
+  const std::string& lacks() const { return lacks_; }
   // Returns an outcome with `is_lost` set if the process is of no more use.
   Outcome execute(const Call& call, bool& is_lost);
 
@@ -53,6 +56,7 @@ class PluginProcess {
   std::uint64_t serial_ = 0;
   std::map<std::uint64_t, std::weak_ptr<SharedBlock>> known_;  // that the process maps
   PluginDescription description_;
+  std::string lacks_;
 };
 
 // Starts the process when it is first needed, and again after it was lost, but not more than ten times a second.
@@ -63,10 +67,13 @@ class ProcessInstance final : public Instance {
   Outcome execute(const Call& call) override;
 
  private:
+  Outcome try_to_execute(const Call& call);
+
   const PluginSettings& settings_;
   const std::string plugin_;
   const int device_;
   std::unique_ptr<PluginProcess> process_;
+  RuledFiles files_;  // when the process was started
   std::chrono::steady_clock::time_point next_start_{};
 };
 

@@ -16,6 +16,8 @@ struct PluginSettings {
   std::vector<std::string> plugins;  // libraries
   std::vector<std::string> rules;    // what they may open
   std::string host;                  // remotecl-plugin-host
+  std::string filter = "allow";      // a name of CallFilter, for its system calls
+  std::string user{};                // that it becomes if the daemon is root's; see confine()
   bool is_in_process = false;
   std::chrono::milliseconds call_limit{30'000};
   unsigned instances_max = 64;

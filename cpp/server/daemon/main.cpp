@@ -301,6 +301,8 @@ int run(const Options& options) {
 
 int act(Options& options) {
   if (!options.session_process.is_one) {
+    if (options.isolation.filter != "auto") options.plugins.filter = options.isolation.filter;
+    options.plugins.user = options.isolation.containment.user;
     if (auto driver = server::set_up_plugins(options.plugins)) options.devices.drivers.push_back(std::move(*driver));
   }
   if (options.lists_devices) {

@@ -55,6 +55,8 @@ std::optional<std::string> set_up_plugins(const PluginOptions& options) {
     settings.rules.push_back(rule);
   }
   settings.host = existing(bin / "remotecl-plugin-host").string();
+  settings.filter = options.filter;
+  settings.user = options.user;
   settings.is_in_process = options.is_in_process;
   settings.call_limit = std::chrono::seconds(options.limit_s);
   settings.instances_max = options.instances;

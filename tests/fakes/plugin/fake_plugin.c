@@ -1,4 +1,5 @@
 /* The plugin's interface in plain C. Its kernels are in kKernels. */
+#include <errno.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,15 +23,25 @@ static const remotecl_plugin_argument kDouble[] = {
 static const remotecl_plugin_argument kCount[] = {ARGUMENT("to", "int*", REMOTECL_PLUGIN_OUTPUT, 4)};
 static const remotecl_plugin_argument kMilliseconds[] = {ARGUMENT("milliseconds", "int", REMOTECL_PLUGIN_VALUE, 4)};
 
-enum { kMultiply, kCalls, kAbort, kHang, kFlood, kGarbage, kFail, kSleep, kScribble };
+static const remotecl_plugin_argument kSystemCall[] = {
+    ARGUMENT("result", "long*", REMOTECL_PLUGIN_OUTPUT, 8),
+    ARGUMENT("words", "long*", REMOTECL_PLUGIN_INPUT, 8),
+    ARGUMENT("bytes", "char*", REMOTECL_PLUGIN_INPUT, 1),
+};
+
+enum { kMultiply, kCalls, kAbort, kHang, kFlood, kGarbage, kFail, kSleep, kScribble, kSystem };
 
 static const remotecl_plugin_kernel kKernels[] = {
-    KERNEL("test.multiply", kDouble), KERNEL("test.calls", kCount), /* of this instance, so far */
-    KERNEL("test.abort", kCount),     KERNEL("test.hang", kCount),
+    KERNEL("test.multiply", kDouble),
+    KERNEL("test.calls", kCount), /* of this instance, so far */
+    KERNEL("test.abort", kCount),
+    KERNEL("test.hang", kCount),
     KERNEL("test.flood", kCount),   /* messages that nobody has asked for */
     KERNEL("test.garbage", kCount), /* an answer to another call */
-    KERNEL("test.fail", kCount),      KERNEL("test.sleep", kMilliseconds),
-    KERNEL("test.scribble", kCount), /* prints as much as it can */
+    KERNEL("test.fail", kCount),
+    KERNEL("test.sleep", kMilliseconds),
+    KERNEL("test.scribble", kCount),         /* prints as much as it can */
+    KERNEL("test.system_call", kSystemCall), /* as a decoder would that has been taken over */
 };
 static const remotecl_plugin_device kDevices[] = {
     {sizeof(remotecl_plugin_device), "fake plugin", sizeof(kKernels) / sizeof(kKernels[0]), kKernels},
@@ -70,6 +81,21 @@ static int32_t multiply(const remotecl_plugin_call* call) {
   return 0;
 }
 
+/* A word from 1 << 40 on is the address of a byte. The result of a call that fails is its error, as a negative number.
+ */
+static int32_t system_call(const remotecl_plugin_call* call) {
+  const char* const bytes = call->arguments[2].data;
+  int64_t words[7];
+  memcpy(words, call->arguments[1].data, sizeof words);
+  for (int i = 1; i < 7; ++i) {
+    if (words[i] >= (int64_t)1 << 40) words[i] = (int64_t)(intptr_t)(bytes + (words[i] - ((int64_t)1 << 40)));
+  }
+  int64_t result = syscall(words[0], words[1], words[2], words[3], words[4], words[5], words[6]);
+  if (result < 0) result = -errno;
+  memcpy(call->arguments[0].data, &result, sizeof result);
+  return 0;
+}
+
 static int32_t execute(void* data, const remotecl_plugin_call* call) {
   struct instance* const instance = data;
   char junk[600];
@@ -104,6 +130,8 @@ static int32_t execute(void* data, const remotecl_plugin_call* call) {
     case kScribble:
       for (int i = 0; i < 10000; ++i) fwrite(junk, 1, sizeof junk, i % 2 == 0 ? stdout : stderr);
       return 0;
+    case kSystem:
+      return system_call(call);
     default:
       return -30;
   }
