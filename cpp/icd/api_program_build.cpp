@@ -113,7 +113,12 @@ CL_API_ENTRY cl_program CL_API_CALL clLinkProgram(cl_context context, cl_uint nu
     std::vector<Ref<Program>> inputs;
     for (cl_uint i = 0; i < num_programs; ++i) inputs.emplace_back(&object<Program>(programs[i]));
     std::vector<Device*> able;
+    bool has_living = false, has_inputs = false;
     for (Device* device : devices) {
+      if (device->lost()) {  // its inputs may be older than the loss; it fails by itself
+        able.push_back(device);
+        continue;
+      }
       const auto count = std::count_if(inputs.begin(), inputs.end(), [device](const Ref<Program>& input) {
         return is_compiled_for(*input, *device);
       });
@@ -121,8 +126,10 @@ CL_API_ENTRY cl_program CL_API_CALL clLinkProgram(cl_context context, cl_uint nu
       // then "no link is performed"; "all other cases will return a CL_INVALID_OPERATION error."
       require(count == 0 || static_cast<std::size_t>(count) == inputs.size(), CL_INVALID_OPERATION);
       if (count != 0) able.push_back(device);
+      has_living = true;
+      has_inputs = has_inputs || count != 0;
     }
-    require(!able.empty(), CL_INVALID_OPERATION);
+    require(has_inputs || !has_living, CL_INVALID_OPERATION);
     auto program = make_ref<Program>(Ref<Context>(&in), devices, ProgramCode{ProgramOrigin::kLink, {}, {}, {}}, named);
     error = program->link(able, text_of(options), std::move(inputs), notify);
     // "If the linking operation can begin, clLinkProgram returns a valid non-zero program object": it has the log.

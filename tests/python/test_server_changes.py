@@ -128,6 +128,30 @@ with remotecl.LocalCluster(servers=1) as cluster:
     assert result.stdout == result.stderr == ""
 
 
+def test_what_is_built_after_a_server_has_left_runs_on_those_that_stay(run_program, tmp_path):
+    """Twice: the second program finds the first one's binaries in PyOpenCL's cache."""
+    program = f"""{PRELUDE}
+import warnings
+import pyopencl.array
+warnings.simplefilter("ignore", cl.CompilerWarning)  # the lost server's log
+with remotecl.LocalCluster(servers=2) as cluster:
+    context = cluster.connect().context()
+    stays, leaves = context.devices
+    cluster.scale(1)
+    assert stays.available and not leaves.available
+    queue = cl.CommandQueue(context, stays)
+    numbers = np.arange(64, dtype=np.float32)
+    a = cl.array.to_device(queue, numbers)
+    assert np.array_equal((a * 4.25 + 1).get(), numbers * np.float32(4.25) + 1)
+    built = cl.Program(context, SOURCE).build(cache_dir=False)
+    assert built.get_build_info(stays, cl.program_build_info.STATUS) == 0
+    assert built.get_build_info(leaves, cl.program_build_info.STATUS) == -2
+    assert "no answer from" in built.get_build_info(leaves, cl.program_build_info.LOG)
+"""
+    for _ in range(2):
+        run_program(program, XDG_CACHE_HOME=str(tmp_path))
+
+
 @pytest.mark.parametrize("size", [1, 2])
 def test_scaling_a_cluster_replaces_a_server_that_was_killed(run_program, size):
     run_program(f"""{PRELUDE}

@@ -122,8 +122,9 @@ cl_int Program::binary(Device& device, std::vector<std::byte>& binary) {
     if (code_.origin == ProgramOrigin::kBinaries && at != devices_.end()) {
       const auto index = static_cast<std::size_t>(at - devices_.begin());
       binary = pack_binary(code_.parts[index], code_.contained[index]);
+      return CL_SUCCESS;
     }
-    return CL_SUCCESS;
+    return device.lost() ? binary_of_alike(device, binary) : CL_SUCCESS;
   }
   if (build.binary != nullptr) {
     binary = *build.binary;
@@ -141,7 +142,7 @@ cl_int Program::binary(Device& device, std::vector<std::byte>& binary) {
       [](const ProgramBinary& report) {
         return BinaryReply{report.error, {report.binary.begin(), report.binary.end()}};
       });
-  if (!reply) return CL_DEVICE_NOT_AVAILABLE;
+  if (!reply) return binary_of_alike(device, binary);
   if (reply->error != CL_SUCCESS) return reply->error;
   binary = pack_binary(reply->binary, build.kernels);
   const MutexLock lock(mutex_);
@@ -152,6 +153,14 @@ cl_int Program::binary(Device& device, std::vector<std::byte>& binary) {
   return CL_SUCCESS;
 }
 
+cl_int Program::binary_of_alike(const Device& lost, std::vector<std::byte>& binary) {
+  const auto is_alike = [&](const Device* other) { return !other->lost() && are_alike(lost, *other) && built(*other); };
+  const auto other = std::find_if(devices_.begin(), devices_.end(), is_alike);
+  if (other != devices_.end()) return this->binary(**other, binary);
+  const bool all_lost = std::all_of(devices_.begin(), devices_.end(), [](const Device* each) { return each->lost(); });
+  return all_lost ? CL_DEVICE_NOT_AVAILABLE : CL_SUCCESS;
+}
+
 const std::map<std::string, KernelInfo>* Program::contained(const Device& device) const {
   const auto at = std::find(devices_.begin(), devices_.end(), &device);
   const bool has_any = code_.origin == ProgramOrigin::kBinaries && at != devices_.end();
@@ -159,8 +168,9 @@ const std::map<std::string, KernelInfo>* Program::contained(const Device& device
 }
 
 cl_int Program::specialize(cl_uint constant, Bytes value) {
+  cl_int result = CL_DEVICE_NOT_AVAILABLE;
   for (Device* device : devices_) {
-    if (!device->takes_il()) continue;
+    if (!device->takes_il() || device->lost()) continue;
     create_on(device->session());
     const auto error = ask<NativeAnswer>(
         device->session(),
@@ -168,10 +178,11 @@ cl_int Program::specialize(cl_uint constant, Bytes value) {
           device->session().send(SpecializeProgram{id_, token, device->index(), constant, value});
         },
         [](const NativeAnswer& report) { return report.error; });
-    if (!error) return CL_DEVICE_NOT_AVAILABLE;
+    if (!error) continue;  // lost just now
     if (*error != CL_SUCCESS) return *error;
+    result = CL_SUCCESS;
   }
-  return CL_SUCCESS;
+  return result;
 }
 
 }  // namespace remotecl

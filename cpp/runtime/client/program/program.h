@@ -87,7 +87,8 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
 
   // Builds on the servers of `devices`, which the application named: blocks or, if `notify` has a callback, calls back.
   // Returns CL_SUCCESS, the native driver's error, CL_INVALID_OPERATION (a build is running, or kernels exist),
-  // CL_DEVICE_NOT_AVAILABLE, ... For an automatic device it is enough that one of its members succeeds.
+  // CL_DEVICE_NOT_AVAILABLE, ... For an automatic device it is enough that one of its members succeeds. A lost device
+  // fails by itself, unless all are lost.
   struct Notify {
     Callback callback = nullptr;
     void* user_data = nullptr;
@@ -129,7 +130,7 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
   std::vector<std::string> kernel_names() const;
 
   // The binary for a device, as BinaryContainer describes; asks the server. Empty if it was not built for the
-  // device.
+  // device. For a lost device, that of a device like it: programs keep binaries for later, by what a device is.
   cl_int binary(Device& device, std::vector<std::byte>& binary);
 
   void kernel_attached(int change) { kernels_.fetch_add(change); }
@@ -176,6 +177,8 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
   std::optional<KernelInfo> joint_kernel_info(const std::string& name, const Device& automatic) const;
   cl_int bundle(const Device& automatic, std::vector<std::byte>& binary);
   bool allows_remainder_by(const std::string& options) const;
+  static bool are_alike(const Device& one, const Device& other);
+  cl_int binary_of_alike(const Device& lost, std::vector<std::byte>& binary);
   cl_int result_of(const Build& build) const;
   // The kernels that the device's binary describes; null if the program was not created from our own binaries.
   const std::map<std::string, KernelInfo>* contained(const Device& device) const;

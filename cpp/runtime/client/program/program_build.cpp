@@ -46,16 +46,6 @@ struct EncodedFiles {
   std::vector<HeaderFile> headers;
 };
 
-// Whether one server probably has what the other needs; they find out more themselves.
-bool are_alike(const Device& one, const Device& other) {
-  if (one.parent() != nullptr || other.parent() != nullptr) return false;
-  const auto says_the_same = [&](cl_device_info name) { return one.text(name) == other.text(name); };
-  const auto* const platform = one.platform_info(CL_PLATFORM_NAME);
-  const auto* const other_platform = other.platform_info(CL_PLATFORM_NAME);
-  if (platform == nullptr || other_platform == nullptr || *platform != *other_platform) return false;
-  return says_the_same(CL_DEVICE_NAME) && says_the_same(CL_DRIVER_VERSION) && says_the_same(CL_DEVICE_VERSION);
-}
-
 // Why the message of a build cannot be sent: the server would end the session.
 template <class Message>
 std::string objection_to(const Message& message) {
@@ -69,6 +59,16 @@ std::string objection_to(const Message& message) {
 bool has_option(const std::string& options, const char* option) { return options.find(option) != std::string::npos; }
 
 }  // namespace
+
+// Programs that are made for one of them work on the other, so far as a client can know.
+bool Program::are_alike(const Device& one, const Device& other) {
+  if (one.parent() != nullptr || other.parent() != nullptr) return false;
+  const auto says_the_same = [&](cl_device_info name) { return one.text(name) == other.text(name); };
+  const auto* const platform = one.platform_info(CL_PLATFORM_NAME);
+  const auto* const other_platform = other.platform_info(CL_PLATFORM_NAME);
+  if (platform == nullptr || other_platform == nullptr || *platform != *other_platform) return false;
+  return says_the_same(CL_DEVICE_NAME) && says_the_same(CL_DRIVER_VERSION) && says_the_same(CL_DEVICE_VERSION);
+}
 
 // A call in progress. The last server to answer completes it.
 struct Program::Progress {
@@ -148,14 +148,16 @@ bool Program::allows_remainder_by(const std::string& options) const {
          has_option(options, "-cl-std=CL3") || has_option(options, "-cl-std=CLC++");
 }
 
+// A server that has left a context harms nobody who goes on with the others.
 cl_int Program::result_of(const Build& build) const {
   cl_int failure = CL_SUCCESS;
   bool has_success = false;
   for (Device* device : build.devices) {
     const DeviceBuildInfo info = build_info(*device);
     const cl_int error = info.error == CL_SUCCESS && info.status == CL_BUILD_ERROR ? build.failure : info.error;
-    if (error != CL_SUCCESS && is_named(device)) return error;
-    if (error != CL_SUCCESS) failure = error;
+    const bool is_lost = error == CL_DEVICE_NOT_AVAILABLE && device->lost();
+    if (error != CL_SUCCESS && is_named(device) && !is_lost) return error;
+    if (error != CL_SUCCESS && (failure == CL_SUCCESS || !is_lost)) failure = error;
     has_success = has_success || error == CL_SUCCESS;
   }
   return has_success ? CL_SUCCESS : failure;
@@ -180,7 +182,7 @@ std::map<Session*, Session*> Program::builders_of(const std::vector<Device*>& de
   std::vector<Device*> ordered = devices;
   std::ranges::stable_sort(ordered, {}, [](const Device* device) { return device->session().index(); });
   for (Device* device : ordered) {
-    if (device->number<cl_uint>(kDeviceSharesBuilds) == 0) continue;
+    if (device->lost() || device->number<cl_uint>(kDeviceSharesBuilds) == 0) continue;
     const auto first = std::ranges::find_if(firsts, [&](const Device* each) {
       const auto at = builders.find(&each->session());
       const bool asks = at != builders.end() && at->second != at->first;

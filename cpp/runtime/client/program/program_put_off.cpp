@@ -13,9 +13,14 @@ namespace remotecl {
 std::vector<Device*> Program::inspected_now(const std::vector<Device*>& devices) {
   if (code_.origin != ProgramOrigin::kBinaries) return devices;
   IndexSet needed = context_->sessions_with_queues();
-  const auto is_needed = [&needed](const Device* device) { return needed.contains(device->session().index()); };
-  if (std::none_of(devices.begin(), devices.end(), is_needed)) {
-    needed.add(devices.front()->session().index());
+  const auto is_needed = [&needed](const Device* device) {
+    return device->lost() || needed.contains(device->session().index());
+  };
+  const auto is_living = [](const Device* device) { return !device->lost(); };
+  const auto is_asked = [&](const Device* device) { return is_living(device) && is_needed(device); };
+  const auto living = std::find_if(devices.begin(), devices.end(), is_living);
+  if (living != devices.end() && std::none_of(devices.begin(), devices.end(), is_asked)) {
+    needed.add((*living)->session().index());
   }
   for (const Device* device : devices) {
     // A binary that is not ours may be invalid.
@@ -40,6 +45,7 @@ std::vector<Device*> Program::built_now(const std::vector<Device*>& devices, con
   const MutexLock lock(mutex_);
   const auto is_now = [this](Device* device) REQUIRES(mutex_) { return !put_off_.contains(&device->session()); };
   if (building_ != 0 || attached_kernels() != 0) return devices;  // the build will be refused
+  std::erase_if(put_off_, [](const auto& later) { return later.first->lost(); });
   std::vector<Device*> now;
   std::copy_if(devices.begin(), devices.end(), std::back_inserter(now), is_now);
   if (now.empty()) {
