@@ -312,7 +312,8 @@ SERVERS_ROOT = "../" * (len((Path(cl.__file__).parent / "cl").parts) - 2)
 @pytest.mark.parametrize(
     ("source", "options", "code", "words"),
     [
-        ('#include "/etc/hostname"', "", -11, "absolute path"),
+        ('#include "/etc/no-such-file"', "", -11, "absolute path"),
+        ('#define NAME "/etc/no-such-file"\n#include NAME', "", -11, "absolute path"),
         (f'#include "{SERVERS_ROOT}etc/hostname"', "", -11, "that the client has not sent"),
         ("", "-include /etc/hostname", -43, '"-include" is refused: it names files of the server'),
         ("", "@/etc/hostname", -43, '"@/etc/hostname" is refused'),

@@ -86,19 +86,9 @@ struct Objection {
 
 // Why a build may not run: it would read files of this machine. `errors`: the codes for a bad option and a
 // bad source.
-std::optional<Objection> objection_to(const Program& program, const std::vector<Ref<Program>>& included,
-                                      const ClientFiles& files, std::pair<cl_int, cl_int> errors) {
-  if (std::string words = foreign_option(files.options); !words.empty()) return Objection{errors.first, words};
-  std::string words;
-  const auto look_at = [&](std::string_view source) {
-    if (words.empty()) words = foreign_include(source, files);
-  };
-  if (program.origin() == ProgramOrigin::kSource) look_at(program.code());
-  for (const Ref<Program>& part : included) {
-    if (part->origin() == ProgramOrigin::kSource) look_at(part->code());
-  }
-  files.headers.for_each([&](const HeaderFile& header) { look_at(as_text(header.content)); });
-  return words.empty() ? std::nullopt : std::optional(Objection{errors.second, words});
+std::optional<Objection> objection_to(const BuildFiles& files, std::pair<cl_int, cl_int> errors) {
+  if (std::string words = foreign_option(files.all().options); !words.empty()) return Objection{errors.first, words};
+  return files.refusal().empty() ? std::nullopt : std::optional(Objection{errors.second, files.refusal()});
 }
 
 // The servers that the client has named for one build.
@@ -220,10 +210,12 @@ void build_each(Session& session, const Array<std::uint32_t>& devices, Token tok
 
 // Writes the client's files where the compiler finds them. Returns null, and the build's objection, if they cannot be
 // written.
-std::shared_ptr<const WrittenFiles> write_files(Session& session, const ClientFiles& sent,
+std::shared_ptr<const WrittenFiles> write_files(Session& session, const BuildFiles& files,
                                                 std::optional<Objection>& objection) {
   try {
-    return std::make_shared<const WrittenFiles>(session.shared().files.write(sent));
+    auto written = std::make_shared<WrittenFiles>(session.shared().files.write(files.all()));
+    written->set_source(files.source(0));
+    return written;
   } catch (const std::system_error& error) {
     log_warning("{}", error.what());
     objection = {CL_OUT_OF_RESOURCES,
@@ -247,8 +239,8 @@ void work(Session& session, const BuildProgram& message, const ProgramWork& work
   NamedPeers peers(session, work.program->take_sharing());
   const BuildFiles build_files({message.options, message.include_folders, message.headers}, {work.program.get()});
   const ClientFiles& sent = build_files.all();
-  auto objection = objection_to(*work.program, {}, sent, {CL_INVALID_BUILD_OPTIONS, CL_BUILD_PROGRAM_FAILURE});
-  const std::shared_ptr<const WrittenFiles> files = objection ? nullptr : write_files(session, sent, objection);
+  auto objection = objection_to(build_files, {CL_INVALID_BUILD_OPTIONS, CL_BUILD_PROGRAM_FAILURE});
+  const std::shared_ptr<const WrittenFiles> files = objection ? nullptr : write_files(session, build_files, objection);
   if (objection) return build_each(session, message.devices, message.token, work.program, refusal(*objection));
   const std::string key = BuildCache::key(*work.program, message);
   const std::string owner = session.stored_owner();
@@ -272,13 +264,13 @@ void work(Session& session, const CompileProgram& message, const ProgramWork& wo
   for (const Ref<Program>& other : work.others) parts.push_back(other.get());
   const BuildFiles build_files({message.options, message.include_folders, message.headers}, parts);
   const ClientFiles& sent = build_files.all();
-  auto objection =
-      objection_to(*work.program, work.others, sent, {CL_INVALID_COMPILER_OPTIONS, CL_COMPILE_PROGRAM_FAILURE});
-  const std::shared_ptr<const WrittenFiles> files = objection ? nullptr : write_files(session, sent, objection);
+  auto objection = objection_to(build_files, {CL_INVALID_COMPILER_OPTIONS, CL_COMPILE_PROGRAM_FAILURE});
+  const std::shared_ptr<const WrittenFiles> files = objection ? nullptr : write_files(session, build_files, objection);
   if (objection) return build_each(session, message.devices, message.token, work.program, refusal(*objection));
   std::vector<IncludedSource> included;
   message.included.for_each([&](const IncludedProgram& source) {
-    included.push_back({work.others[included.size()], std::string(source.name)});
+    const std::size_t index = included.size();
+    included.push_back({work.others[index], std::string(source.name), build_files.source(index + 1)});
   });
   const StoredRequest stored{sent, session.stored_owner()};
   build_each(session, message.devices, message.token, work.program, [&](BuildReport& report, Device& on) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/program/foreign_files.h"
+#include "runtime/includes/directives.h"
 
 namespace remotecl::server {
 namespace {
@@ -44,7 +44,7 @@ BuildCache::BuildCache(ContentStore* store)
 std::string BuildCache::key(const Program& program, const BuildProgram& message) {
   if (program.origin() != ProgramOrigin::kSource || may_have_variables(message.options)) return {};
   // Such programs may refer to files of this machine, which can change.
-  if (!message.headers.empty() || mentions_files(program.code()) || mentions_files(message.options)) return {};
+  if (!message.headers.empty() || may_name_files(program.code()) || may_name_files(message.options)) return {};
   if (program.code().size() + message.options.size() > kKeySizeMax) return {};
   // The size marks where the options end.
   return std::to_string(message.options.size()) + ":" + std::string(message.options) + program.code();

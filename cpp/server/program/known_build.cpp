@@ -111,7 +111,7 @@ cl_program BuildReport::compile_source(const Program& program, Device& device, c
                                        const std::string& owner, const std::optional<Digest>& stored_key) {
   BuildRecord& record = records_.back();
   cl_program native = nullptr;
-  record.values.error = program.make(device, native);
+  record.values.error = program.make(device, native, files.source());
   if (native == nullptr) return nullptr;
   const cl_device_id id = device.id();
   record.values.error = clBuildProgram(native, 1, &id, options.text.c_str(), nullptr, nullptr);
@@ -122,7 +122,8 @@ cl_program BuildReport::compile_source(const Program& program, Device& device, c
   finish(record, native, device, &files);
   if (record.values.status == CL_BUILD_SUCCESS) {
     finish_executable(record, native, device, options.asks_for_arguments);
-    record.prints = program.may_hide_prints() && compiler_finds_printf(device, program.code(), files.options());
+    record.prints = program.may_hide_prints() &&
+                    compiler_finds_printf(device, files.source().value_or(program.code()), files.options());
   }
   if (!key.empty()) before.keep(device, key, native, record);
   keep(*before.stored(), owner, stored_key, device, native);

@@ -70,13 +70,14 @@ cl_int Program::specialize(Device& device, std::uint32_t constant, Bytes value) 
   return error;
 }
 
-cl_program Program::make_native(cl_context context, const Device& device, cl_int& error) const {
+cl_program Program::make_native(cl_context context, const Device& device, const std::string& code,
+                                cl_int& error) const {
   const auto own = codes_.find(&device);
   const cl_device_id id = device.id();
   switch (origin_) {
     case ProgramOrigin::kSource: {
       // PoCL ends the process on an empty source.
-      const std::string_view source = code_.empty() ? std::string_view("\n") : std::string_view(code_);
+      const std::string_view source = code.empty() ? std::string_view("\n") : std::string_view(code);
       const char* text = source.data();
       const std::size_t size = source.size();
       return clCreateProgramWithSource(context, 1, &text, &size, &error);
@@ -86,7 +87,7 @@ cl_program Program::make_native(cl_context context, const Device& device, cl_int
                               ? &clCreateProgramWithIL
                               : device.extension<clCreateProgramWithILKHR_fn>("clCreateProgramWithILKHR");
       if (create == nullptr) break;
-      const cl_program program = create(context, code_.data(), code_.size(), &error);
+      const cl_program program = create(context, code.data(), code.size(), &error);
       for (const auto& [constant, value] : constants_) {
         if (error != CL_SUCCESS) break;
         error = clSetProgramSpecializationConstant(program, constant, value.size(), value.data());
@@ -114,12 +115,12 @@ cl_program Program::make_native(cl_context context, const Device& device, cl_int
   return nullptr;
 }
 
-cl_int Program::make(Device& device, cl_program& program) const {
+cl_int Program::make(Device& device, cl_program& program, const std::optional<std::string>& source) const {
   cl_int error = CL_SUCCESS;
   program = nullptr;
   const cl_context context = device.context(error);
   if (context == nullptr) return error;
-  program = make_native(context, device, error);
+  program = make_native(context, device, source ? *source : code_, error);
   if (error != CL_SUCCESS && program != nullptr) clReleaseProgram(std::exchange(program, nullptr));
   return error;
 }

@@ -80,7 +80,8 @@ class Program final : public RefCounted {
   Sharing take_sharing() { return std::exchange(sharing_, {}); }
 
   // Makes a native program, not built yet, for the caller. Called by the building thread; for sources, by any thread.
-  cl_int make(Device& device, cl_program& program) const;
+  // `source`: in place of the program's own; nullopt: that one.
+  cl_int make(Device& device, cl_program& program, const std::optional<std::string>& source = std::nullopt) const;
 
   // Returns true if its kernels may print. `text`: further parts of the program, such as a header or options.
   // Any thread.
@@ -125,7 +126,7 @@ class Program final : public RefCounted {
   };
 
   void keep(std::string& code, Bytes bytes);
-  cl_program make_native(cl_context context, const Device& device, cl_int& error) const;
+  cl_program make_native(cl_context context, const Device& device, const std::string& code, cl_int& error) const;
 
   const ProgramOrigin origin_;
   HeldMemory held_;                                  // used by the building thread
@@ -139,10 +140,11 @@ class Program final : public RefCounted {
   std::atomic<bool> may_hide_prints_{false};
 };
 
-// A program that another one may include, and its name there.
+// A program that another one may include, its name there, and what is compiled in place of its own source, if anything.
 struct IncludedSource {
   Ref<Program> program;
   std::string name;
+  std::optional<std::string> source{};
 };
 
 }  // namespace remotecl::server

@@ -143,13 +143,13 @@ cl_program BuildReport::compile(const Program& program, Device& device, const Wr
 cl_program BuildReport::compile_object(BuildRecord& record, const Program& program, Device& device,
                                        const WrittenFiles& files, const std::vector<IncludedSource>& included) {
   cl_program native = nullptr;
-  record.values.error = program.make(device, native);
+  record.values.error = program.make(device, native, files.source());
   std::vector<cl_program> headers;
   std::vector<const char*> names;
   for (const IncludedSource& source : included) {
     cl_program header = nullptr;
     if (record.values.error == CL_SUCCESS && leaves_folder(source.name)) record.values.error = CL_INVALID_VALUE;
-    if (record.values.error == CL_SUCCESS) record.values.error = source.program->make(device, header);
+    if (record.values.error == CL_SUCCESS) record.values.error = source.program->make(device, header, source.source);
     if (header != nullptr) headers.push_back(header);
     names.push_back(source.name.c_str());
   }
@@ -159,8 +159,9 @@ cl_program BuildReport::compile_object(BuildRecord& record, const Program& progr
     record.values.error =
         clCompileProgram(native, 1, &id, files.options().c_str(), static_cast<cl_uint>(headers.size()),
                          includes ? headers.data() : nullptr, includes ? names.data() : nullptr, nullptr, nullptr);
-    record.prints = record.values.error == CL_SUCCESS && program.may_hide_prints() &&
-                    compiler_finds_printf(device, program.code(), files.options(), headers, names);
+    record.prints =
+        record.values.error == CL_SUCCESS && program.may_hide_prints() &&
+        compiler_finds_printf(device, files.source().value_or(program.code()), files.options(), headers, names);
   }
   for (const cl_program header : headers) clReleaseProgram(header);
   finish(record, native, device, &files);

@@ -145,6 +145,7 @@ WrittenFiles::WrittenFiles(std::string options, std::string folder, int lock)
 
 WrittenFiles::WrittenFiles(WrittenFiles&& other) noexcept
     : options_(std::move(other.options_)),
+      source_(std::move(other.source_)),
       folder_(std::move(other.folder_)),
       lock_(std::exchange(other.lock_, -1)),
       links_(std::move(other.links_)) {}

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,12 +29,16 @@ class WrittenFiles {
 
   // The application's options and a -I for each include folder.
   const std::string& options() const { return options_; }
+  // What is compiled in place of the program's own source; nullopt: that one. Set before others use this object.
+  void set_source(std::optional<std::string> source) { source_ = std::move(source); }
+  const std::optional<std::string>& source() const { return source_; }
   // Converts a build log to the client's own paths.
   std::string client_log(std::string log) const;
 
  private:
   friend class ProgramFiles;
   std::string options_;
+  std::optional<std::string> source_;
   std::string folder_;                                      // empty: no files were needed
   int lock_ = -1;                                           // an open descriptor of the folder, locked against removal
   std::vector<std::pair<std::string, std::string>> links_;  // the server's path, the client's path

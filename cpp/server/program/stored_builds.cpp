@@ -6,9 +6,10 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/includes/directives.h"
 #include "server/completion/native.h"
 #include "server/program/device_identity.h"
-#include "server/program/foreign_files.h"
+#include "server/program/include_review.h"
 #include "server/program/program_builder.h"
 #include "server/util/format.h"
 #include "server/util/log.h"
@@ -36,16 +37,14 @@ bool mentions_time(std::string_view text) {
 // Returns true if the meaning of the code, options and headers depends on nothing else.
 bool is_self_contained(const Program& program, const ClientFiles& sent) {
   std::size_t size = program.code().size() + sent.options.size();
-  bool is_plain = !mentions_time(sent.options) && !mentions_files(sent.options);
-  const auto look_at = [&](std::string_view text) {
-    is_plain = is_plain && !mentions_time(text) && includes_only_sent(text, sent);
-  };
-  if (program.origin() == ProgramOrigin::kSource) look_at(program.code());
-  sent.headers.for_each([&](const HeaderFile& header) {
-    size += header.path.size() + header.content.size();
-    if (size <= kTextSizeMax) look_at(as_text(header.content));
-  });
-  return is_plain && size <= kTextSizeMax;
+  sent.headers.for_each([&](const HeaderFile& header) { size += header.path.size() + header.content.size(); });
+  if (size > kTextSizeMax) return false;
+  std::vector<std::string_view> sources;
+  if (program.origin() == ProgramOrigin::kSource) sources.emplace_back(program.code());
+  bool is_plain = !mentions_time(sent.options) && std::none_of(sources.begin(), sources.end(), mentions_time);
+  sent.headers.for_each(
+      [&](const HeaderFile& header) { is_plain = is_plain && !mentions_time(as_text(header.content)); });
+  return is_plain && IncludeReview(sources, sent).names_only_sent();
 }
 
 std::set<std::string> names_of(const std::vector<KernelRecord>& kernels) {
@@ -153,7 +152,7 @@ std::optional<Digest> StoredBuilds::object_key(const Program& program, const Cli
 
 std::optional<Digest> StoredBuilds::link_key(std::string_view options, const std::vector<std::optional<Digest>>& inputs,
                                              Device& device) {
-  if (&device != &device.root() || mentions_time(options) || mentions_files(options)) return std::nullopt;
+  if (&device != &device.root() || mentions_time(options) || may_name_files(options)) return std::nullopt;
   std::string text;
   add_part(text, "link 1");
   add_part(text, options);

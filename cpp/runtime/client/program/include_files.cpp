@@ -1,51 +1,20 @@
 #include "runtime/client/program/include_files.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <stdexcept>
-#include <string_view>
 #include <unordered_set>
+
+#include "runtime/includes/directives.h"
+#include "runtime/includes/include_names.h"
+#include "runtime/includes/option_words.h"
+#include "runtime/protocol/messages.h"
 
 namespace remotecl {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Option {
-  std::string_view raw;  // as written
-  std::string text;      // without quotes
-};
-
-// Splits at blanks outside of quotes, as native compilers do.
-std::vector<Option> split(std::string_view options) {
-  std::vector<Option> result;
-  std::size_t at = 0;
-  while (at < options.size()) {
-    if (std::isspace(static_cast<unsigned char>(options[at])) != 0) {
-      ++at;
-      continue;
-    }
-    const std::size_t begin = at;
-    std::string text;
-    char quote = 0;
-    for (; at < options.size(); ++at) {
-      const char c = options[at];
-      if (quote == 0 && std::isspace(static_cast<unsigned char>(c)) != 0) break;
-      if (quote == 0 && (c == '"' || c == '\'')) {
-        quote = c;
-      } else if (c == quote) {
-        quote = 0;
-      } else if (c == '\\' && at + 1 < options.size() && (options[at + 1] == ' ' || options[at + 1] == '"')) {
-        text += options[++at];
-      } else {
-        text += c;
-      }
-    }
-    result.push_back({options.substr(begin, at - begin), std::move(text)});
-  }
-  return result;
-}
 
 std::string absolute_path(const fs::path& path) {
   std::error_code error;
@@ -55,38 +24,39 @@ std::string absolute_path(const fs::path& path) {
 
 class Finder {
  public:
-  explicit Finder(std::vector<std::string>& folders, std::vector<IncludeFiles::File>& files)
-      : folders_(folders), files_(files) {}
+  Finder(IncludeFiles& found, const std::set<std::string>& programs) : found_(found), programs_(programs) {}
 
-  void follow(std::string_view source, const fs::path& own_folder) {
-    std::size_t at = 0;
-    while (at < source.size()) {
-      const std::size_t end = std::min(source.find('\n', at), source.size());
-      line(source.substr(at, end - at), own_folder);
-      at = end + 1;
-    }
+  void add(std::string_view text, const fs::path& folder) {
+    names_.add(text);
+    homes_.push_back(folder);
+  }
+
+  void find(std::string_view options) {
+    names_.add_options(options);
+    std::size_t seen = 0, macros = 0;
+    // Each file may define macros that give earlier mentions further names.
+    do {
+      macros = names_.macros();
+      for (std::size_t i = 0; i < names_.mentions().size(); ++i) {
+        const IncludeMention mention = names_.mentions()[i];
+        if (i < seen && IncludeNames::written_name(mention.operand)) continue;
+        seen = std::max(seen, i + 1);
+        bool is_complete = true;
+        for (const IncludeName& name : names_.names_of(mention, is_complete)) look_for(name, mention);
+      }
+    } while (names_.macros() != macros);
   }
 
  private:
-  void line(std::string_view text, const fs::path& own_folder) {
-    const auto skip = [&text] {
-      const std::size_t begin = text.find_first_not_of(" \t");
-      text.remove_prefix(begin == std::string_view::npos ? text.size() : begin);
-    };
-    skip();
-    if (!text.starts_with('#')) return;
-    text.remove_prefix(1);
-    skip();
-    if (!text.starts_with("include")) return;
-    text.remove_prefix(7);
-    skip();
-    if (text.empty() || (text[0] != '"' && text[0] != '<')) return;
-    const std::size_t end = text.find(text[0] == '"' ? '"' : '>', 1);
-    if (end == std::string_view::npos) return;
-    const fs::path name(text.substr(1, end - 1));
-    if (text[0] == '"' && take(own_folder / name)) return;
-    for (const std::string& folder : folders_) {
-      if (take(fs::path(folder) / name)) return;
+  void look_for(const IncludeName& name, const IncludeMention& mention) {
+    if (programs_.contains(name.name)) return;
+    const bool takes_all = mention.directive.ends_with("_next");  // only the compiler knows which one is the next
+    const fs::path path(name.name);
+    if (name.is_quoted || path.is_absolute()) {
+      if (take(homes_[mention.source] / path) && !takes_all) return;
+    }
+    for (const std::string& folder : found_.folders) {
+      if (take(folder / path) && !takes_all) return;
     }
   }
 
@@ -94,28 +64,36 @@ class Finder {
     const std::string path = absolute_path(candidate);
     if (seen_.contains(path)) return true;
     std::error_code error;
-    if (!fs::is_regular_file(path, error)) return false;
+    if (size_ > kProgramSizeMax || !fs::is_regular_file(path, error)) return false;
     std::ifstream file(path, std::ios::binary);
     if (!file) return false;
+    // What cannot be sent in any case is not read to its end.
+    std::string content(std::min<std::uintmax_t>(fs::file_size(path, error), kProgramSizeMax + 1), '\0');
+    file.read(content.data(), static_cast<std::streamsize>(content.size()));
+    content.resize(static_cast<std::size_t>(file.gcount()));
+    size_ += content.size();
     seen_.insert(path);
-    std::string content{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    files_.push_back({path, content});
-    follow(content, fs::path(path).parent_path());
+    found_.files.push_back({path, std::move(content)});
+    if (size_ <= kProgramSizeMax) add(found_.files.back().content, fs::path(path).parent_path());
     return true;
   }
 
-  std::vector<std::string>& folders_;
-  std::vector<IncludeFiles::File>& files_;
+  IncludeFiles& found_;
+  const std::set<std::string>& programs_;
+  IncludeNames names_;
+  std::vector<fs::path> homes_;  // for each text, the folder that it is in
   std::unordered_set<std::string> seen_;
+  std::size_t size_ = 0;
 };
 
 }  // namespace
 
-IncludeFiles find_include_files(const std::string& source, const std::string& options) {
+IncludeFiles find_include_files(const std::vector<std::string_view>& sources, const std::string& options,
+                                const std::set<std::string>& programs) {
   IncludeFiles result;
-  const std::vector<Option> words = split(options);
+  const std::vector<OptionWord> words = option_words(options);
   for (std::size_t i = 0; i < words.size(); ++i) {
-    const Option& word = words[i];
+    const OptionWord& word = words[i];
     if (word.text.starts_with("-I")) {
       std::string folder = word.text.substr(2);
       if (folder.empty()) {
@@ -130,7 +108,11 @@ IncludeFiles find_include_files(const std::string& source, const std::string& op
   }
   std::error_code error;
   const fs::path working_folder = fs::current_path(error);
-  Finder(result.folders, result.files).follow(source, error ? fs::path("/") : working_folder);
+  if (std::any_of(sources.begin(), sources.end(), may_name_files)) {
+    Finder finder(result, programs);
+    for (const std::string_view source : sources) finder.add(source, error ? fs::path("/") : working_folder);
+    finder.find(result.options);
+  }
   // The server would make them for each build, and two machines' or environments' equal programs would differ.
   if (result.files.empty()) result.folders.clear();
   // A source has no file of its own, so it finds "x.h" in the program's working folder, as with a local

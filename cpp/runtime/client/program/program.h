@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/base/mutex.h"
@@ -84,6 +85,10 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
   const std::vector<Device*>& devices() const { return devices_; }
   const std::vector<Device*>& named_devices() const { return named_devices_; }
   const ProgramCode& code() const { return code_; }
+  // Empty for a program that is not made of source.
+  std::string_view source_text() const {
+    return code_.origin == ProgramOrigin::kSource ? std::string_view(code_.text) : std::string_view();
+  }
 
   // Builds on the servers of `devices`, which the application named: blocks or, if `notify` has a callback, calls back.
   // Returns CL_SUCCESS, the native driver's error, CL_INVALID_OPERATION (a build is running, or kernels exist),

@@ -1,7 +1,9 @@
 // Builds, compilations and links: one message to each server, and its answer.
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <stdexcept>
+#include <string_view>
 
 #include "runtime/client/program/binary_container.h"
 #include "runtime/client/program/include_files.h"
@@ -205,7 +207,7 @@ std::map<Session*, Session*> Program::builders_of(const std::vector<Device*>& de
 cl_int Program::build_now(Build build) {
   IncludeFiles files;
   try {
-    files = find_include_files(code_.origin == ProgramOrigin::kSource ? code_.text : "", build.options);
+    files = find_include_files({source_text()}, build.options);
   } catch (const std::invalid_argument&) {
     return CL_INVALID_BUILD_OPTIONS;
   }
@@ -230,17 +232,19 @@ cl_int Program::build_now(Build build) {
 cl_int Program::compile(const std::vector<Device*>& devices, const std::string& options, std::vector<Included> included,
                         Notify notify) {
   // The files that an included program includes may also be on this machine.
-  std::string sources = code_.origin == ProgramOrigin::kSource ? code_.text : "";
+  std::vector<std::string_view> sources{source_text()};
+  std::set<std::string> names;
   std::vector<IncludedProgram> named;
   std::vector<Ref<Program>> uses;
   for (const Included& other : included) {
-    if (other.program->code().origin == ProgramOrigin::kSource) sources += "\n" + other.program->code().text;
+    sources.push_back(other.program->source_text());
+    names.insert(other.name);
     named.push_back({other.program->id(), other.name});
     uses.push_back(other.program);
   }
   IncludeFiles files;
   try {
-    files = find_include_files(sources, options);
+    files = find_include_files(sources, options, names);
   } catch (const std::invalid_argument&) {
     return CL_INVALID_COMPILER_OPTIONS;
   }
