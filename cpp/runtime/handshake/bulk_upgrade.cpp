@@ -7,6 +7,7 @@
 #include "runtime/handshake/rdma_connector.h"
 #include "runtime/transport/bulk/stream_bulk_transport.h"
 #include "runtime/transport/compression/compression_mode.h"
+#include "runtime/transport/passing_failure.h"
 #include "runtime/transport/rdma/rdma_bulk_transport.h"
 #include "runtime/transport/shm/shared_memory.h"
 #include "runtime/transport/shm/shared_memory_connection.h"
@@ -22,7 +23,11 @@ std::unique_ptr<Connection> share_memory(std::unique_ptr<Connection> connection,
   connection->set_read_timeout(std::chrono::ceil<std::chrono::milliseconds>(deadline - now));
   const bool connects = end.side == BulkEnd::Side::kConnects;
   connection = connects ? shared_memory::offer(std::move(connection)) : shared_memory::accept(std::move(connection));
-  if (connection == nullptr && connects) throw silent_server(peer, deadline, now);
+  if (connection == nullptr && connects) {
+    const ConnectionError silent = silent_server(peer, deadline, now);
+    if (std::chrono::steady_clock::now() < deadline) throw BrokenConnection(silent.what(), true);
+    throw silent;
+  }
   if (connection == nullptr) {
     throw ConnectionError("a connection for bulk data from " + peer.text() +
                           " was lost, or nothing came through it, before memory could be shared");
@@ -48,7 +53,7 @@ void add_rdma(StreamCarrier& carrier, Connection& connection, const Address& pee
       carrier.connector = std::make_shared<RdmaConnector>(std::move(addresses), decoded.ticket, end.rdma_key, slot);
     }
   }
-  if (!is_exchanged) throw ConnectionError("a connection for bulk data with " + peer.text() + " was lost");
+  if (!is_exchanged) throw BrokenConnection("a connection for bulk data with " + peer.text() + " was lost", true);
   carrier.rdma = std::move(slot);
 }
 

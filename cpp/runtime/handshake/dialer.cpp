@@ -3,6 +3,7 @@
 #include <array>
 
 #include "runtime/handshake/handshake.h"
+#include "runtime/transport/passing_failure.h"
 #include "runtime/transport/tcp/tcp.h"
 
 namespace remotecl {
@@ -57,7 +58,9 @@ void Dialer::secure(Connection& connection, Deadline deadline) const {
       throw plain_answer(secured.stream(), address_, deadline);
     case TlsConnection::Handshake::kFailed:
       const bool is_explained = secured.peer_certificate() != nullptr && !secured.peer_certificate()->objection.empty();
-      throw ConnectionError(address_.text() + " " + secured.failure() + (is_explained ? "" : kRemedy));
+      const std::string why = address_.text() + " " + secured.failure() + (is_explained ? "" : kRemedy);
+      if (secured.is_broken()) throw BrokenConnection(why);
+      throw ConnectionError(why);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "runtime/handshake/proof.h"
 #include "runtime/handshake/rdma_request.h"
 #include "runtime/transport/compression/compression_mode.h"
+#include "runtime/transport/passing_failure.h"
 #include "runtime/transport/shm/shared_memory.h"
 
 namespace remotecl {
@@ -23,6 +24,12 @@ struct Awaited {
   Deadline deadline;
   bool is_server;  // the peer has shown that it is a server
   Clock::time_point since = Clock::now();
+};
+
+// The other side has ended the connection, or it broke.
+class BrokenHandshake : public NoServer, public PassingFailure {
+ public:
+  BrokenHandshake(const std::string& text, bool is_of_server) : NoServer(text), PassingFailure{is_of_server} {}
 };
 
 // Explains why no answer came.
@@ -52,7 +59,11 @@ Welcome exchange(Connection& connection, const Address& address, Bytes words, co
   std::array<std::byte, kWelcomeSize> answer;
   const bool said = connection.write(words);
   prepare_proofs();  // uses the time until the answer
-  if (!said || !read_before(connection, answer, awaited.deadline)) throw NoServer(silence(address, awaited));
+  if (!said || !read_before(connection, answer, awaited.deadline)) {
+    const std::string why = silence(address, awaited);
+    if (Clock::now() < awaited.deadline) throw BrokenHandshake(why, awaited.is_server);
+    throw NoServer(why);
+  }
   const auto welcome = decode_frame<Welcome>(answer);
   if (welcome.magic != kMagic) throw NoServer(address.text() + " is not a remotecl-server; check the port");
   const std::string text = read_text(connection, welcome, awaited.deadline);

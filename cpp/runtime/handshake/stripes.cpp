@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "runtime/base/settings.h"
+#include "runtime/transport/passing_failure.h"
 #include "runtime/transport/stream/striped_connection.h"
 
 namespace remotecl {
@@ -64,8 +65,8 @@ std::vector<std::shared_ptr<Connection>> open_stripes(Connection& first, const A
   opened.erase(std::find(opened.begin(), opened.end(), nullptr), opened.end());
   const StripesJoined joined{1 + opened.size()};
   if (!first.write(Bytes(encode_frame<StripesJoined, kStripesJoinedSize>(joined)))) {
-    throw ConnectionError(address.text() +
-                          " ended the connection in the midst of the handshake; its log (--log-level info) says why");
+    const std::string why = " ended the connection in the midst of the handshake; its log (--log-level info) says why";
+    throw BrokenConnection(address.text() + why, true);
   }
   return opened;
 }

@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     # The variable is for programs that compute. These commands report what is missing themselves, and go on if they
     # can.
-    os.environ.pop("REMOTECL_REQUIRED", None)
+    os.environ["REMOTECL_REQUIRED"] = "0"
     try:
         code: int = options.run(options)
     except RemoteCLError as error:

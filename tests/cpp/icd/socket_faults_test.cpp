@@ -81,6 +81,22 @@ TEST_F(SocketFaultsTest, NoSessionAndNoLinkIsLost) {
             << " calls that would block\n";
 }
 
+// A client's first connections are tried again, too.
+TEST_F(SocketFaultsTest, EveryClientConnects) {
+  Daemon daemon({g_faults->preloaded(), g_faults->setting()}, {"--no-store"});
+  const std::string& address = daemon.address();
+  const auto connect = library_function<decltype(remotecl_connect)>("remotecl_connect");
+  const auto disconnect = library_function<decltype(remotecl_disconnect)>("remotecl_disconnect");
+  const auto free_text = library_function<decltype(remotecl_free)>("remotecl_free");
+  g_faults->set_one_in(30);
+  for (int i = 0; i < 60; ++i) {
+    char* error = nullptr;
+    ASSERT_EQ(connect(address.c_str(), &error), 0) << "connection " << i << ": " << error;
+    ASSERT_EQ(disconnect(address.c_str(), &error), 0) << error;
+    free_text(error);
+  }
+}
+
 }  // namespace
 }  // namespace remotecl::testing
 

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <exception>
 #include <stdexcept>
 #include <utility>
 
 #include "runtime/base/settings.h"
 #include "runtime/client/objects/automatic_device.h"
+#include "runtime/client/session/open_session.h"
 #include "runtime/client/session/operations.h"
 #include "runtime/client/support/fork_guard.h"
 #include "runtime/client/support/wanted_servers.h"
@@ -16,6 +18,48 @@ namespace remotecl {
 namespace {
 
 constexpr std::size_t kServersMax = kPeersMax;  // each is the others' peer
+constexpr char kLeftOut[] =
+    "it was left out, because another server of REMOTECL_SERVERS cannot be used (REMOTECL_REQUIRED=0 would keep it)";
+
+using Opening = std::vector<std::future<std::unique_ptr<Session>>>;
+
+// What has come of connecting: for each server a session, or why there is none.
+struct Opened {
+  std::vector<std::unique_ptr<Session>> sessions;
+  std::vector<std::exception_ptr> failures;
+
+  // The servers need not wait for the sessions' return.
+  void close() {
+    for (auto& session : sessions) {
+      if (session) session->close();
+      session.reset();
+    }
+  }
+};
+
+Opened wait_for_all(Opening opening) {
+  Opened opened;
+  for (auto& session : opening) {
+    std::exception_ptr failure;
+    std::unique_ptr<Session> made;
+    try {
+      made = session.get();
+    } catch (const std::exception&) {  // including a lack of descriptors or threads
+      failure = std::current_exception();
+    }
+    opened.sessions.push_back(std::move(made));
+    opened.failures.push_back(failure);
+  }
+  return opened;
+}
+
+std::string text_of(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
 
 std::string texts(const std::vector<ServerName>& names) {
   std::string texts;
@@ -54,21 +98,25 @@ void Platform::connect_named_in_environment() {
                      std::to_string(kServersMax) + " are left out");
     names.resize(kServersMax);
   }
-  auto sessions = open(names);
-  for (auto& session : sessions) session.wait();
+  Opened opened = wait_for_all(open(names));
+  for (const std::exception_ptr& failure : opened.failures) {
+    if (failure) errors.push_back(text_of(failure));
+  }
+  const bool can_use_any = std::ranges::any_of(opened.sessions, [](const auto& session) { return session != nullptr; });
   const bool is_automatic_listed = settings::on_or_off("REMOTECL_AUTO").value_or(false);
+  const bool are_used = wanted_servers::judge(errors, can_use_any);
+  if (!are_used) opened.close();
   const MutexLock lock(mutex_);
   is_automatic_listed_ = is_automatic_listed_ || is_automatic_listed;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    try {
-      add(names[i], sessions[i].get());
-    } catch (const std::exception& error) {  // including a lack of descriptors or threads
-      servers_.push_back({names[i].address, nullptr, error.what(), names[i].text()});
-      errors.emplace_back(error.what());
+    if (opened.sessions[i]) {
+      add(names[i], std::move(opened.sessions[i]));
+    } else {
+      const std::string why = opened.failures[i] ? text_of(opened.failures[i]) : kLeftOut;
+      servers_.push_back({names[i].address, nullptr, why, names[i].text()});
     }
   }
-  wanted_servers::judge(errors, !sessions_.empty());
-  are_wanted_ = !sessions_.empty();
+  are_wanted_ = are_used && can_use_any;
 }
 
 void Platform::connect(const std::string& servers) {
@@ -82,10 +130,14 @@ void Platform::connect(const std::string& servers) {
     throw ConnectionError("cannot add " + texts(missing) + ": at most " + std::to_string(kServersMax) +
                           " servers can be connected");
   }
-  std::vector<std::unique_ptr<Session>> sessions;
-  for (auto& opened : open(missing)) sessions.push_back(opened.get());
+  Opened opened = wait_for_all(open(missing));
+  for (const std::exception_ptr& failure : opened.failures) {
+    if (!failure) continue;
+    opened.close();
+    std::rethrow_exception(failure);
+  }
   const MutexLock lock(mutex_);
-  for (std::size_t i = 0; i < missing.size(); ++i) add(missing[i], std::move(sessions[i]));
+  for (std::size_t i = 0; i < missing.size(); ++i) add(missing[i], std::move(opened.sessions[i]));
 }
 
 // The servers that are not connected, each once.
@@ -112,7 +164,7 @@ std::vector<std::future<std::unique_ptr<Session>>> Platform::open(const std::vec
   std::vector<std::future<std::unique_ptr<Session>>> sessions;
   for (const ServerName& name : names) {
     const auto open_one = [this, running, name, index = indices[sessions.size()]] {
-      auto session = std::make_unique<Session>(group_, name, index);
+      auto session = open_session(group_, name, index);
       Decoder decoder(session->device_list());
       DeviceList list{};
       if (!decoder.read(list)) throw ConnectionError(name.address.text() + " sent a malformed list of devices");

@@ -27,8 +27,8 @@ class Platform final : public Handle<_cl_platform_id, HandleTag::kPlatform, CL_I
   // What its sessions share.
   SessionGroup& group() { return group_; }
 
-  // Connects to the servers of REMOTECL_SERVERS, once. A server that cannot be reached is reported on stderr
-  // (unless REMOTECL_LOG is "off") and left out, or ends the process (wanted_servers). Does nothing if
+  // Connects to the servers of REMOTECL_SERVERS, once. If one cannot be reached, that is reported on stderr (unless
+  // REMOTECL_LOG is "off"), and all are left out, or this one, or the process ends (wanted_servers). Does nothing if
   // REMOTECL_DISABLE is on.
   void connect_configured();
   // Connects to more servers. If it throws ConnectionError or std::invalid_argument, none of them is added.

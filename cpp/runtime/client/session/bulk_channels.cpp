@@ -1,31 +1,23 @@
 #include "runtime/client/session/bulk_channels.h"
 
-#include <chrono>
 #include <future>
-#include <random>
-#include <thread>
+
+#include "runtime/handshake/retries.h"
 
 namespace remotecl {
 namespace {
 
-constexpr std::chrono::milliseconds kFirstPause{20};
-
 // Retries, because a server limits the number of concurrent handshakes, which many clients that start
 // together exceed, and because it takes time to notice that an attempt has failed.
 void connect_further(BulkChannel& channel, const BulkChannel::Joining& joining) {
-  std::minstd_rand random(std::random_device{}());
-  const auto end = std::chrono::steady_clock::now() + joining.timeout;
-  for (auto pause = kFirstPause;; pause *= 2) {
+  for (Retries retries;;) {
     try {
       channel.connect(joining);
       return;
     } catch (const StreamGone&) {
       throw;
     } catch (const ConnectionError&) {
-      const auto jitter = std::chrono::milliseconds(random() % static_cast<unsigned>(pause.count()));
-      const auto next = std::chrono::steady_clock::now() + pause / 2 + jitter;
-      if (next >= end) throw;
-      std::this_thread::sleep_until(next);
+      retries.rest(joining.timeout);
     }
   }
 }

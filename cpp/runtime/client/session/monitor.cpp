@@ -2,10 +2,13 @@
 
 #include <array>
 #include <chrono>
+#include <utility>
 
 #include "runtime/base/printable.h"
 #include "runtime/handshake/dialer.h"
 #include "runtime/handshake/handshake.h"
+#include "runtime/handshake/retries.h"
+#include "runtime/transport/passing_failure.h"
 
 namespace remotecl {
 namespace {
@@ -19,8 +22,15 @@ constexpr std::uint32_t kReplySizeMax = 16u << 20;
 
 Monitor::Monitor(const ServerName& server) : address_(server.address) {
   const Dialer dialer(server);
-  connection_ = dialer.connect(kMonitorTimeout);
-  welcome_ = handshake_with_server(*connection_, address_, dialer.token(), Role::kMonitor);
+  for (Retries retries; connection_ == nullptr;) {
+    try {
+      auto connection = dialer.connect(kMonitorTimeout);
+      welcome_ = handshake_with_server(*connection, address_, dialer.token(), Role::kMonitor);
+      connection_ = std::move(connection);
+    } catch (const PassingFailure&) {
+      retries.rest(kMonitorTimeout);
+    }
+  }
   connection_->set_read_timeout(kReplyTimeout);
 }
 

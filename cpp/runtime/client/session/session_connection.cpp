@@ -18,8 +18,13 @@ constexpr std::chrono::milliseconds kConnectTimeout{5000};
 SessionConnection::SessionConnection(const ServerName& server, ChannelSession& session, Submitter& submitter,
                                      const LossState& loss)
     : address_(server.address), window_(reconnect_window()), dialer_(server), loss_(loss), channels_(session) {
-  connect(server, submitter);
-  receive_device_list();
+  try {
+    connect(server, submitter);
+    receive_device_list();
+  } catch (...) {
+    if (writer_ != nullptr) writer_->send_last(Leave{});  // or the server would wait for this side's return
+    throw;
+  }
   for (const int descriptor : given_up_in_forks_) give_up_in_child(descriptor);
 }
 

@@ -24,18 +24,23 @@ bool are_required() {
   return !is_disabled && settings::on_or_off("REMOTECL_REQUIRED").value_or(false);
 }
 
-void judge(const std::vector<std::string>& errors, bool can_use_any) {
-  if (errors.empty()) return;
-  if (are_required()) {
-    std::string reasons;
-    for (const std::string& error : errors) reasons += (reasons.empty() ? "" : "; ") + error;
-    end_process(reasons);
+bool judge(const std::vector<std::string>& errors, bool can_use_any) {
+  if (errors.empty()) return true;
+  std::string reasons;
+  for (const std::string& error : errors) reasons += (reasons.empty() ? "" : "; ") + error;
+  if (are_required()) end_process(reasons);
+  if (!can_use_any) {
+    notice(reasons +
+           "; none of the servers in REMOTECL_SERVERS can be used: this program gets this machine's devices only "
+           "(REMOTECL_REQUIRED=1 would end it here)");
+    return false;
   }
-  for (const std::string& error : errors) notice(error);
-  if (can_use_any) return;
-  notice(
-      "none of the servers in REMOTECL_SERVERS can be used: this program gets this machine's devices only "
-      "(REMOTECL_REQUIRED=1 would end it here)");
+  const bool are_optional = !settings::on_or_off("REMOTECL_REQUIRED").value_or(true);
+  notice(are_optional ? reasons
+                      : reasons +
+                            "; because not all servers in REMOTECL_SERVERS can be used, this program gets none of them "
+                            "(REMOTECL_REQUIRED=0 would give it the others, REMOTECL_REQUIRED=1 would end it here)");
+  return are_optional;
 }
 
 void judge_unnamed() {

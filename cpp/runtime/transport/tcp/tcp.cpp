@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/transport/passing_failure.h"
+
 namespace remotecl::tcp {
 namespace {
 
@@ -64,6 +66,8 @@ std::unique_ptr<StreamConnection> connect(const Address& address, std::chrono::m
     io.run();
     error = asio::error::timed_out;
   }
+  const bool is_broken = error == asio::error::connection_reset || error == asio::error::connection_aborted;
+  if (is_broken) throw BrokenConnection(failure(address, error));
   if (error) throw ConnectionError(failure(address, error));
   socket.non_blocking(false);
   socket.native_non_blocking(false);

@@ -44,6 +44,8 @@ class TlsConnection final : public Connection {
   Handshake handshake(Deadline deadline);
   // The cause, as the predicate of "the server ...", for people.
   const std::string& failure() const { return failure_; }
+  // Whether the connection ended before the deadline, which is no failure of TLS.
+  bool is_broken() const { return is_broken_; }
   // For an answer in plain text.
   StreamConnection& stream() { return *stream_; }
 
@@ -92,6 +94,7 @@ class TlsConnection final : public Connection {
   bool receive_handshake_record(Deadline deadline);
   bool is_fit_for_a_stranger(bool is_first) const;
   Handshake fail(std::string why);
+  Handshake fall_silent(std::string why, Deadline deadline);
 
   // Reading.
   using OptionalDeadline = std::optional<Deadline>;
@@ -119,6 +122,7 @@ class TlsConnection final : public Connection {
   const Demand demand_;
   bool is_ready_ = false;  // the handshake has succeeded
   std::string failure_;
+  bool is_broken_ = false;
   std::optional<PeerCertificate> certificate_;
 
   Mutex mutex_;

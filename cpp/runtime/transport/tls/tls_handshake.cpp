@@ -102,14 +102,14 @@ TlsConnection::Handshake TlsConnection::handshake(Deadline deadline) {
   for (bool is_first = true; next == Step::kWantsRecord; is_first = false) {
     if (is_first) {
       const auto first = first_byte(deadline);
-      if (!first) return fail("ended the connection, or said nothing, where TLS should have begun");
+      if (!first) return fall_silent("ended the connection, or said nothing, where TLS should have begun", deadline);
       if (*first != std::byte{kFirstByte} && *first != std::byte{kAlert}) return Handshake::kNoTls;
     }
     const bool has_come = receive_handshake_record(deadline);
     const bool is_fit =
         has_come ? demand_.is_client || is_fit_for_a_stranger(is_first) : record_size() <= handshake_record_max();
     if (!is_fit) return fail("began TLS in a way that none of ours does");
-    if (!has_come) return fail("ended the connection, or fell silent, while TLS began");
+    if (!has_come) return fall_silent("ended the connection, or fell silent, while TLS began", deadline);
     next = step();
   }
   if (next == Step::kDone) {
@@ -125,6 +125,11 @@ TlsConnection::Handshake TlsConnection::handshake(Deadline deadline) {
 TlsConnection::Handshake TlsConnection::fail(std::string why) {
   failure_ = std::move(why);
   return Handshake::kFailed;
+}
+
+TlsConnection::Handshake TlsConnection::fall_silent(std::string why, Deadline deadline) {
+  is_broken_ = std::chrono::steady_clock::now() < deadline;
+  return fail(std::move(why));
 }
 
 // Passes the received record to OpenSSL and sends the answer.
