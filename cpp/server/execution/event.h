@@ -41,6 +41,7 @@ class Event final : public RefCounted {
   // notices the end sends it, so that the client never sees a dependent's end before this one.
   bool callback_reports GUARDED_BY(session_lock) = false;
   std::atomic<bool> report_taken{false};          // a thread has taken over sending EventDone; any thread
+  mutable std::atomic<bool> report_added{false};  // it has been added to the outbox; any thread
   bool tracked GUARDED_BY(session_lock) = false;  // its end is an event of the graph
   std::int32_t status GUARDED_BY(session_lock) = 0;
   std::uint64_t position GUARDED_BY(session_lock) = 0;  // of its native command in its queue; 0: it has none

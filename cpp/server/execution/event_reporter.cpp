@@ -36,6 +36,7 @@ void EventReporter::end(const Event& event, std::int32_t status, cl_event first,
     // Checked after the message is added, so that either this thread or the one that asks for the end hurries it.
     if (!event.unhurried) outbox_.hurry();
   }
+  event.report_added = true;
 }
 
 void EventReporter::trace(const Event& event, const Event::Trace& traced, std::int32_t status, cl_event first,

@@ -154,7 +154,7 @@ void EventTable::observe(EventId id) {
 // The client knows the end of a command that may have waited for this event, whose callback may be late, or on its way
 // to the outbox. Then it reports the same again.
 void EventTable::report_again(Event& event) {
-  if (!event.callback_reports || event.state == Event::State::kHeld) return;
+  if (!event.callback_reports || event.report_added || event.state == Event::State::kHeld) return;
   const cl_int status = event.state == Event::State::kEnded ? event.status : execution_status(event.native.get());
   if (status > CL_COMPLETE) return;
   event.report_taken = true;
