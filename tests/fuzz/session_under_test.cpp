@@ -134,7 +134,7 @@ void Reports::wait_for(std::uint16_t code, std::size_t count) {
 SessionUnderTest::SessionUnderTest()
     : control_(std::make_shared<Pipe>([reports = reports_](Bytes bytes) { reports->take(bytes); })) {
   remotecl::server::set_log_level(remotecl::server::LogLevel::kOff);
-  static const server::Users users({}, {}, shared().driver, server::Counters::For::kThisProcess);
+  static const server::Users users({}, {}, shared().driver);
   const Ref<server::User>& user = users.owner_of(0);
   user->begin_session();
   session_ = make_ref<server::Session>(shared(), std::make_unique<MemoryConnection>(control_), Address{}, 1, Secret{},

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import urllib.request
 from collections.abc import Mapping
+from typing import IO
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -16,7 +17,13 @@ WITHIN_S = 60.0
 class Daemon:
     """A daemon with options, until the end of the block."""
 
-    def __init__(self, *options: str, user: int | None = None, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *options: str,
+        user: int | None = None,
+        environment: Mapping[str, str] | None = None,
+        log: IO[str] | int = subprocess.PIPE,
+    ) -> None:
         settings = remotecl._daemon.launcher.daemon_environment(CLEAN_ENVIRONMENT) | dict(environment or {})
         listen = () if "--listen" in options else ("--listen", "127.0.0.1:0")
         store = () if "--store" in options else ("--no-store",)
@@ -27,7 +34,7 @@ class Daemon:
             user=user,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=log,
             text=True,
         )
         self.metrics_url = ""

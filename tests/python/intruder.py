@@ -7,7 +7,7 @@ from client import Client
 
 # System calls, one after the other. A word from TEXT on is the address of a byte in `bytes`, from RESULT on what an
 # earlier call has given. FORK makes a child that does nothing but stay.
-TEXT, RESULT, FORK = 1 << 40, 1 << 41, -1
+TEXT, RESULT, FORK = 1 << 60, 1 << 61, -1
 
 PROGRAM = """
 import json, sys
@@ -26,8 +26,8 @@ long call(long n, long a, long b, long c, long d, long e, long f) {
 }
 #endif
 long meant(long word, global char* bytes, global long* results) {
-  if (word >= (1L << 41)) return results[word - (1L << 41)];
-  return word >= (1L << 40) ? (long)(bytes + (word - (1L << 40))) : word;
+  if (word >= (1L << 61)) return results[word - (1L << 61)];
+  return word >= (1L << 60) ? (long)(bytes + (word - (1L << 60))) : word;
 }
 kernel void intrude(global long* words, global char* bytes, global long* results, int count) {
   for (int i = 0; i < count; ++i) {

@@ -16,9 +16,9 @@ MemoryLimits memory_limits(const Limits& limits, std::uint64_t host) {
           limits.kernel_sockets.value_or(UINT64_MAX)};
 }
 
-Ref<RateLimit> rate_limit_of(const std::optional<std::uint64_t>& bandwidth, const Ref<Counters>& counters,
-                             std::size_t index) {
-  return bandwidth ? make_ref<RateLimit>(*bandwidth, counters, index) : Ref<RateLimit>();
+Ref<RateLimit> rate_limit_of(const std::optional<std::uint64_t>& bandwidth, const Ref<Allowance>& allowance = nullptr,
+                             std::size_t index = 0) {
+  return bandwidth ? make_ref<RateLimit>(*bandwidth, allowance, index) : Ref<RateLimit>();
 }
 
 void check_devices(const std::string& section, const Limits& limits, const NativeDriver& driver) {
@@ -45,13 +45,15 @@ std::optional<std::uint64_t> smaller(std::optional<std::uint64_t> one, std::opti
 
 }  // namespace
 
-User::User(std::string name, Limits limits, std::size_t devices, Ref<Counters> counters)
+User::User(std::string name, Limits limits, std::size_t devices, Ref<Allowance> allowance)
     : name_(std::move(name)),
       limits_(std::move(limits)),
-      counters_(std::move(counters)),
+      counters_(make_ref<Counters>(MemoryQuota::counters(devices))),
       memory_(make_ref<MemoryQuota>(devices, counters_, memory_limits(limits_, kUserHostMemory), nullptr)),
-      rate_limit_(rate_limit_of(limits_.bandwidth, counters_, MemoryQuota::counters(devices))),
-      kernel_rate_limit_(rate_limit_of(limits_.kernel_bandwidth, counters_, MemoryQuota::counters(devices) + 1)),
+      allowance_(std::move(allowance)),
+      shares_(make_ref<UserShares>(devices)),
+      rate_limit_(rate_limit_of(limits_.bandwidth, allowance_, 0)),
+      kernel_rate_limit_(rate_limit_of(limits_.kernel_bandwidth, allowance_, 1)),
       sessions_(std::make_shared<std::atomic<std::uint64_t>>(0)) {}
 
 User::User(const User& former, Limits limits, std::size_t devices)
@@ -59,8 +61,9 @@ User::User(const User& former, Limits limits, std::size_t devices)
       limits_(std::move(limits)),
       counters_(former.counters_),
       memory_(make_ref<MemoryQuota>(devices, counters_, memory_limits(limits_, kUserHostMemory), nullptr)),
-      rate_limit_(rate_limit_of(limits_.bandwidth, counters_, MemoryQuota::counters(devices))),
-      kernel_rate_limit_(rate_limit_of(limits_.kernel_bandwidth, counters_, MemoryQuota::counters(devices) + 1)),
+      shares_(former.shares_),
+      rate_limit_(rate_limit_of(limits_.bandwidth)),
+      kernel_rate_limit_(rate_limit_of(limits_.kernel_bandwidth)),
       sessions_(former.sessions_) {}
 
 bool User::begin_session() {
@@ -72,11 +75,14 @@ bool User::begin_session() {
   return true;
 }
 
-Grant::Grant(Ref<User> user, const Limits& of_session, const NativeDriver& driver, Ref<Counters> counters)
+Grant::Grant(Ref<User> user, const Limits& of_session, const NativeDriver& driver)
     : user_(std::move(user)),
       of_session_(of_session),
-      memory_(make_ref<MemoryQuota>(driver.devices().size(), std::move(counters),
-                                    memory_limits(of_session, kSessionHostMemory), user_->memory())),
+      memory_(
+          make_ref<MemoryQuota>(driver.devices().size(),
+                                user_->allowance() ? user_->allowance()->claims()
+                                                   : make_ref<Counters>(MemoryQuota::counters(driver.devices().size())),
+                                memory_limits(of_session, kSessionHostMemory), user_->memory(), user_->allowance())),
       devices_(driver.devices().size(), true),
       device_memory_max_(smaller(of_session.device_memory, user_->limits().device_memory).value_or(UINT64_MAX)),
       queued_commands_max_(smaller(of_session.queued_commands, user_->limits().queued_commands)),
@@ -84,20 +90,27 @@ Grant::Grant(Ref<User> user, const Limits& of_session, const NativeDriver& drive
   if (const auto seconds = smaller(of_session.command_seconds, user_->limits().command_seconds)) {
     command_time_max_ = std::chrono::seconds(std::min(*seconds, kCommandSecondsMax));
   }
-  const auto own = make_ref<Counters>(2, Counters::For::kThisProcess);
   const auto limit = [](std::vector<Ref<RateLimit>>& all, const Ref<RateLimit>& one) {
     if (one) all.push_back(one);
   };
   limit(rate_limits_, user_->rate_limit());
-  limit(rate_limits_, rate_limit_of(of_session.bandwidth, own, 0));
+  limit(rate_limits_, rate_limit_of(of_session.bandwidth));
   limit(kernel_rate_limits_, user_->kernel_rate_limit());
-  limit(kernel_rate_limits_, rate_limit_of(of_session.kernel_bandwidth, own, 1));
+  limit(kernel_rate_limits_, rate_limit_of(of_session.kernel_bandwidth));
   restrict_to(of_session.devices, devices_);
   restrict_to(user_->limits().devices, devices_);
   // A device that a session has claimed is invisible to others.
   for (const auto& device : driver.devices()) {
     if (device->turns()->is_taken_from(0)) devices_[device->index()] = false;
   }
+}
+
+std::unique_ptr<SessionShare> Grant::share() const {
+  const SessionShare::Bounds bounds{
+      user_->memory()->limits(),
+      memory_->limits(),
+      {user_->limits().bandwidth.value_or(0), user_->limits().kernel_bandwidth.value_or(0)}};
+  return std::make_unique<SessionShare>(user_->shares(), bounds);
 }
 
 bool Grant::sees_none() const { return std::find(devices_.begin(), devices_.end(), true) == devices_.end(); }
@@ -119,10 +132,8 @@ void Grant::end() {
   if (!ended_.exchange(true)) user_->end_session();
 }
 
-Users::Users(std::optional<AccessToken> common, LimitsTable limits, const NativeDriver& driver, Counters::For whom,
-             const Users* former)
-    : whom_(whom),
-      common_(std::move(common)),
+Users::Users(std::optional<AccessToken> common, LimitsTable limits, const NativeDriver& driver, const Users* former)
+    : common_(std::move(common)),
       of_session_(std::move(limits.session)),
       everybody_(make_user(User::kEverybody, limits.standard, driver.devices().size(), former)) {
   check_devices("session", of_session_, driver);
@@ -136,7 +147,7 @@ Users::Users(std::optional<AccessToken> common, LimitsTable limits, const Native
 }
 
 std::unique_ptr<Users> Users::renewed(LimitsTable limits, const NativeDriver& driver) const {
-  return std::make_unique<Users>(common_, std::move(limits), driver, whom_, this);
+  return std::make_unique<Users>(common_, std::move(limits), driver, this);
 }
 
 Ref<User> Users::named(const std::string& name) const {
@@ -148,14 +159,12 @@ Ref<User> Users::named(const std::string& name) const {
 Ref<User> Users::make_user(std::string name, Limits limits, std::size_t devices, const Users* former) const {
   const Ref<User> known = former != nullptr ? former->named(name) : Ref<User>();
   if (known) return make_ref<User>(*known, std::move(limits), devices);
-  return make_ref<User>(std::move(name), std::move(limits), devices,
-                        make_ref<Counters>(User::counters_of_user(devices), whom_));
+  return make_ref<User>(std::move(name), std::move(limits), devices);
 }
 
 std::unique_ptr<Grant> Users::grant(const Ref<User>& user, const NativeDriver& driver) const {
   try {
-    const std::size_t counters = MemoryQuota::counters(driver.devices().size());
-    return std::make_unique<Grant>(user, of_session_, driver, make_ref<Counters>(counters, whom_));
+    return std::make_unique<Grant>(user, of_session_, driver);
   } catch (...) {
     user->end_session();
     throw;

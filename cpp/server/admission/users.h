@@ -12,6 +12,7 @@
 #include "server/driver/native_driver.h"
 #include "server/quota/counters.h"
 #include "server/quota/memory_quota.h"
+#include "server/quota/user_shares.h"
 #include "server/wire/rate_limit.h"
 
 namespace remotecl::server {
@@ -20,11 +21,10 @@ namespace remotecl::server {
 // Holds the user's usage and limits. Any thread.
 class User final : public RefCounted {
  public:
-  // `counters`: counters_of_user() of them, shared by all processes in which this user has sessions.
-  User(std::string name, Limits limits, std::size_t devices, Ref<Counters> counters);
+  // `allowance`: in the process of one of the user's sessions; else null.
+  User(std::string name, Limits limits, std::size_t devices, Ref<Allowance> allowance = nullptr);
   // The same user with other limits for future sessions; existing sessions keep counting.
   User(const User& former, Limits limits, std::size_t devices);
-  static std::size_t counters_of_user(std::size_t devices) { return MemoryQuota::counters(devices) + 2; }
 
   // The user without a token of their own, which several people may be.
   static constexpr const char* kEverybody = "default";
@@ -34,6 +34,10 @@ class User final : public RefCounted {
   const Limits& limits() const { return limits_; }
   double weight() const { return limits_.weight.value_or(1); }  // of each of its sessions
   const Ref<MemoryQuota>& memory() const { return memory_; }
+  const Ref<Allowance>& allowance() const { return allowance_; }
+  const Ref<UserShares>& shares() const { return shares_; }
+  // What the user's sessions use by a counter of memory(), in this process and in those of their own.
+  std::uint64_t used(std::size_t counter) const { return memory_->used(counter) + shares_->used(counter); }
   const Ref<RateLimit>& rate_limit() const { return rate_limit_; }                // null: unlimited
   const Ref<RateLimit>& kernel_rate_limit() const { return kernel_rate_limit_; }  // likewise; of kernels' sockets
   std::uint64_t sessions() const { return sessions_->load(std::memory_order_relaxed); }
@@ -47,6 +51,8 @@ class User final : public RefCounted {
   const Limits limits_;
   const Ref<Counters> counters_;
   const Ref<MemoryQuota> memory_;
+  const Ref<Allowance> allowance_;
+  const Ref<UserShares> shares_;
   const Ref<RateLimit> rate_limit_;
   const Ref<RateLimit> kernel_rate_limit_;
   const std::shared_ptr<std::atomic<std::uint64_t>> sessions_;
@@ -55,9 +61,8 @@ class User final : public RefCounted {
 // The grant of one session. Counts among its user's sessions until it ends. Owned by the session.
 class Grant {
  public:
-  // `counters`: of the session's memory; MemoryQuota says how many. REQUIRES: user->begin_session() returned
-  // true.
-  Grant(Ref<User> user, const Limits& of_session, const NativeDriver& driver, Ref<Counters> counters);
+  // REQUIRES: user->begin_session() returned true.
+  Grant(Ref<User> user, const Limits& of_session, const NativeDriver& driver);
   ~Grant() { end(); }
   Grant(const Grant&) = delete;
   Grant& operator=(const Grant&) = delete;
@@ -65,6 +70,8 @@ class Grant {
   const User& user() const { return *user_; }
   const Limits& of_session() const { return of_session_; }
   const Ref<MemoryQuota>& memory() const { return memory_; }
+  // For the session's process, in the daemon. Throws std::system_error.
+  std::unique_ptr<SessionShare> share() const;
   // The limits of its connections' speed.
   const std::vector<Ref<RateLimit>>& rate_limits() const { return rate_limits_; }
   // Likewise, of its kernels' sockets.
@@ -101,9 +108,9 @@ class Grant {
 // All users that the server knows. Constant; any thread.
 class Users {
  public:
-  // `common`: the token of users without one of their own. `whom`: the processes that have sessions. With
-  // `former`, users of the same name keep their counters. Throws LimitsError.
-  Users(std::optional<AccessToken> common, LimitsTable limits, const NativeDriver& driver, Counters::For whom,
+  // `common`: the token of users without one of their own. With `former`, users of the same name keep their counters.
+  // Throws LimitsError.
+  Users(std::optional<AccessToken> common, LimitsTable limits, const NativeDriver& driver,
         const Users* former = nullptr);
   // The same users with other limits. Throws LimitsError.
   std::unique_ptr<Users> renewed(LimitsTable limits, const NativeDriver& driver) const;
@@ -124,7 +131,6 @@ class Users {
   Ref<User> make_user(std::string name, Limits limits, std::size_t devices, const Users* former) const;
   Ref<User> named(const std::string& name) const;  // null: unknown
 
-  const Counters::For whom_;
   const std::optional<AccessToken> common_;
   const Limits of_session_;
   const Ref<User> everybody_;

@@ -41,9 +41,9 @@ using server::Options;
 
 // The command that runs this program for one session.
 server::ProcessCommand session_process(const Options& options, bool has_store, const std::string& rdma) {
-  server::ProcessCommand command{"/proc/self/exe",
-                                 {"remotecl-server", "--session-process", "--devices", options.devices.devices,
-                                  "--log-level", options.log_level, "--log-format", options.log_format}};
+  server::ProcessCommand command{
+      "/proc/self/exe",
+      {"remotecl-server", "--session-process", "--devices", options.devices.devices, "--log-level", options.log_level}};
   const auto add = [&command](const char* option, const std::string& value) {
     command.arguments.insert(command.arguments.end(), {option, value});
   };
@@ -299,6 +299,11 @@ int run(const Options& options) {
   return 0;
 }
 
+server::LogFormat log_format(const Options& options) {
+  if (options.session_process.is_one) return server::LogFormat::kForDaemon;
+  return options.log_format == "json" ? server::LogFormat::kJson : server::LogFormat::kText;
+}
+
 int act(Options& options) {
   if (!options.session_process.is_one) {
     if (options.isolation.filter != "auto") options.plugins.filter = options.isolation.filter;
@@ -333,8 +338,7 @@ int main(int argc, char** argv) {
   try {
     Options options;
     if (const auto status = server::read_options(argc, argv, options)) return *status;
-    server::start_log(options.log_format == "json" ? server::LogFormat::kJson : server::LogFormat::kText,
-                      server::log_level(options.log_level));
+    server::start_log(log_format(options), server::log_level(options.log_level));
     return act(options);
   } catch (const std::exception& error) {
     server::log_end(error.what());

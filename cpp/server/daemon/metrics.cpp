@@ -122,13 +122,13 @@ void add_users(MetricsText& text, const Users& users) {
   text.begin("remotecl_user_device_memory_used_bytes", "gauge", "Memory of each user's objects.");
   for (const auto& user : users.all()) {
     for (std::size_t device = 0; device < user->memory()->devices(); ++device) {
-      text.add(user->memory()->used(device), {{"user", user->name()}, {"device", std::to_string(device)}});
+      text.add(user->used(device), {{"user", user->name()}, {"device", std::to_string(device)}});
     }
   }
   text.begin("remotecl_user_host_memory_used_bytes", "gauge",
              "Memory of this machine that the messages of each user's sessions have left behind, about.");
   for (const auto& user : users.all()) {
-    text.add(user->memory()->used(user->memory()->host()), {{"user", user->name()}});
+    text.add(user->used(user->memory()->host()), {{"user", user->name()}});
   }
 }
 

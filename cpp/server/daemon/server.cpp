@@ -74,8 +74,7 @@ Server::Server(const Address& address, const DeviceSelection& devices, std::opti
       peers_(std::move(peers)),
       store_(store),
       sockets_(limits.has_kernel_sockets ? open_sockets_here : MakeSocketBroker()),
-      users_(std::make_shared<Users>(std::move(token), std::move(limits), driver_,
-                                     isolates_ ? Counters::For::kSeveralProcesses : Counters::For::kThisProcess)) {
+      users_(std::make_shared<Users>(std::move(token), std::move(limits), driver_)) {
   fill_random(std::as_writable_bytes(std::span(&epoch_, 1)));
   if (isolates_) {
     host_ = std::make_unique<ProcessHost>(*std::move(isolation_), driver_, refusals_, epoch_, peers_, store_, sockets_);

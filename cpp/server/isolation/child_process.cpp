@@ -1,12 +1,15 @@
 #include "server/isolation/child_process.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <system_error>
 
@@ -33,8 +36,6 @@ std::string ProcessEnd::text() const {
   return format_text("ended by itself with exit code {}", exit_code);
 }
 
-ChildProcess::ChildProcess(const ProcessCommand& command) : ChildProcess(command, SessionChannel::make()) {}
-
 ChildProcess::ChildProcess(const ProcessCommand& command, std::pair<SessionChannel, SessionChannel> ends)
     : channel_(std::move(ends.first)) {
   std::vector<std::string> arguments = command.arguments;
@@ -43,6 +44,8 @@ ChildProcess::ChildProcess(const ProcessCommand& command, std::pair<SessionChann
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_adddup2(&files, words_.end_of_process(), STDERR_FILENO);
   posix_spawn_file_actions_adddup2(&files, ends.second.descriptor(), kChannelDescriptor);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
@@ -56,6 +59,20 @@ ChildProcess::ChildProcess(const ProcessCommand& command, std::pair<SessionChann
   posix_spawn_file_actions_destroy(&files);
   if (error != 0) {
     throw std::system_error(error, std::system_category(), "cannot start " + command.program);
+  }
+  words_.has_started(id_);
+}
+
+bool ChildProcess::await_packet(int other, Deadline deadline) {
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+    pollfd waits[3] = {{channel_.descriptor(), POLLIN, 0}, {other, POLLIN, 0}, {words_.handle(), POLLIN, 0}};
+    const int found = ::poll(waits, 3, static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000)));
+    if (found == 0 && std::chrono::steady_clock::now() >= deadline) return false;
+    if (found <= 0) continue;
+    if (waits[2].revents != 0) words_.take();
+    if (waits[0].revents != 0) return true;
+    if (waits[1].revents != 0) return false;
   }
 }
 
@@ -78,6 +95,7 @@ ProcessEnd ChildProcess::end() {
   MutexLock lock(mutex_);
   while (::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED) != 0 && errno == EINTR) {
   }
+  words_.finish();
   end_ = info.si_code == CLD_EXITED ? ProcessEnd{0, info.si_status} : ProcessEnd{info.si_status, 0};
   return *end_;
 }

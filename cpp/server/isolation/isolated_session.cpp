@@ -32,11 +32,12 @@ bool is_socket(const Connection& connection) { return dynamic_cast<const StreamC
 
 }  // namespace
 
-IsolatedSession::IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, const User& user,
-                                 SessionLoad load, std::function<void(bool)> wants_loads,
-                                 std::function<void()> load_changed, const PeerRules& peers, ContentStore* store,
-                                 Ref<SocketBroker> sockets)
+IsolatedSession::IsolatedSession(std::unique_ptr<ChildProcess> process, std::unique_ptr<SessionShare> share,
+                                 Address client, const User& user, SessionLoad load,
+                                 std::function<void(bool)> wants_loads, std::function<void()> load_changed,
+                                 const PeerRules& peers, ContentStore* store, Ref<SocketBroker> sockets)
     : process_(std::move(process)),
+      share_(std::move(share)),
       watch_(static_cast<std::uint64_t>(process_->id())),
       client_(std::move(client)),
       user_(user.name()),
@@ -49,11 +50,9 @@ IsolatedSession::IsolatedSession(std::unique_ptr<ChildProcess> process, Address 
   report_.devices.resize(load_.get().devices.size());
 }
 
-bool IsolatedSession::begin(IncomingConnection& incoming, const BeginMessage& message, int user_counters,
-                            int own_counters) {
+bool IsolatedSession::begin(IncomingConnection& incoming, const BeginMessage& message) {
   if (is_socket(*incoming.connection)) {
-    const int socket = incoming.connection->wait_handle();
-    if (!send_begin(message, {socket, user_counters, own_counters})) return false;
+    if (!send_begin(message, incoming.connection->wait_handle())) return false;
     incoming.connection.reset();
     return true;
   }
@@ -64,7 +63,7 @@ bool IsolatedSession::begin(IncomingConnection& incoming, const BeginMessage& me
     return false;
   }
   const Descriptor end = first_->take_end();
-  if (!send_begin(message, {end.get(), user_counters, own_counters})) {
+  if (!send_begin(message, end.get())) {
     incoming.connection = first_->give_back();
     return false;
   }
@@ -82,8 +81,15 @@ bool IsolatedSession::begin(IncomingConnection& incoming, const BeginMessage& me
   return true;
 }
 
-bool IsolatedSession::send_begin(const BeginMessage& message, std::initializer_list<int> descriptors) {
-  const bool is_taken = process_->channel().send(PacketType::kBegin, message, descriptors);
+bool IsolatedSession::send_begin(const BeginMessage& message, int connection) {
+  // What it has sent before its session begins must not count as sent by the session.
+  if (SessionChannel& channel = process_->channel(); channel.await(std::chrono::steady_clock::now())) {
+    if (auto packet = channel.receive()) take(*packet);
+    return false;
+  }
+  const bool is_taken =
+      process_->channel().send(PacketType::kBegin, message, {connection, share_->allowances(), share_->claims()});
+  if (is_taken) state_ = ProcessState::kServing;
   has_begun_.store(is_taken, std::memory_order_release);
   return is_taken;
 }
@@ -126,16 +132,16 @@ void IsolatedSession::leave(TlsRelay& relay) {
 
 ProcessEnd IsolatedSession::run() {
   SessionChannel& channel = process_->channel();
-  while (channel.await(watch_.handle())) {
+  bool is_heard = true;  // until it sends what it may not
+  while (is_heard && process_->await_packet(watch_.handle())) {
     auto packet = channel.receive();
     if (!packet) break;
-    take(*packet);
+    is_heard = take(*packet);
   }
   const ProcessEnd end = process_->end();
-  while (channel.await(std::chrono::steady_clock::now())) {
+  while (is_heard && channel.await(std::chrono::steady_clock::now())) {
     auto packet = channel.receive();
-    if (!packet) break;
-    take(*packet);
+    if (!packet || !take(*packet)) break;
   }
   {
     MutexLock lock(mutex_);
@@ -226,7 +232,6 @@ void IsolatedSession::find(const StoreMessage& message) {
 }
 
 void IsolatedSession::keep(const StoreMessage& message, SessionChannel::Packet& packet) {
-  if (packet.descriptors.size() != 1) return;
   const auto memory = std::make_shared<Descriptor>(std::move(packet.descriptors.front()));
   const bool is_upload = packet.type == PacketType::kKeepUpload;
   run_request(message.number, [this, key = message.key, memory, is_upload] {
@@ -260,37 +265,77 @@ void IsolatedSession::open_socket(const SocketMessage& message) {
   });
 }
 
-void IsolatedSession::take(SessionChannel::Packet& packet) {
-  if (DialMessage wanted; packet.type == PacketType::kDial && packet.read(wanted)) return dial(wanted);
-  if (OpenMessage wanted; packet.type == PacketType::kOpen && packet.read(wanted)) return open(wanted);
-  if (StoreMessage wanted; packet.type == PacketType::kFind && packet.read(wanted)) return find(wanted);
-  if (StoreMessage given; packet.type == PacketType::kKeep && packet.read(given)) return keep(given, packet);
-  if (StoreMessage wanted; packet.type == PacketType::kOpenUpload && packet.read(wanted)) return open_upload(wanted);
-  if (StoreMessage given; packet.type == PacketType::kKeepUpload && packet.read(given)) return keep(given, packet);
-  if (StoreMessage doubted; packet.type == PacketType::kDoubtUpload && packet.read(doubted)) {
-    return content_.doubt_upload(doubted.key);
-  }
-  if (OwnerMessage said; packet.type == PacketType::kOwner && packet.read(said)) return content_.set_owner(said.owner);
-  if (SocketMessage wanted; packet.type == PacketType::kOpenSocket && packet.read(wanted)) return open_socket(wanted);
-  if (WatchLoads asked; packet.type == PacketType::kWatchLoads && packet.read(asked)) {
-    return wants_loads_(asked.is_wanted != 0);
-  }
-  if (DeviceLoads loads; packet.type == PacketType::kLoads && packet.read(loads)) return load_.report(loads);
-  take_report(packet);
+bool IsolatedSession::take(SessionChannel::Packet& packet) {
+  std::string wrong = objection(packet, state_);
+  if (wrong.empty() && !obey(packet)) wrong = malformed(packet.type);
+  if (!wrong.empty()) end_for(wrong);
+  return wrong.empty();
 }
 
-void IsolatedSession::take_report(const SessionChannel::Packet& packet) {
-  ReportMessage message;
-  StatusReport report;
+void IsolatedSession::end_for(const std::string& wrong) {
+  log_error("its process {}, of user {}, is ended: it {}", process(), user_, wrong);
+  process_->kill();
   MutexLock lock(mutex_);
-  const bool is_report = packet.type == PacketType::kReport || packet.type == PacketType::kEnded;
-  if (!is_report || !packet.read(message) || !decode(message.report, report_.devices.size(), report)) return;
-  ended_in_order_ = ended_in_order_ || packet.type == PacketType::kEnded;
-  if (why_ended_.empty()) why_ended_ = message.why;
-  reported_ = message.number;
+  if (why_ended_.empty()) why_ended_ = "the process that served this session " + wrong + ", which no session may";
+}
+
+bool IsolatedSession::obey(SessionChannel::Packet& packet) {
+  const auto with = [&packet](auto message, auto&& act) { return packet.read(message) && (act(message), true); };
+  switch (packet.type) {
+    case PacketType::kDial:
+      return with(DialMessage{}, [this](const auto& wanted) { dial(wanted); });
+    case PacketType::kOpen:
+      return with(OpenMessage{}, [this](const auto& wanted) { open(wanted); });
+    case PacketType::kFind:
+      return with(StoreMessage{}, [this](const auto& wanted) { find(wanted); });
+    case PacketType::kKeep:
+    case PacketType::kKeepUpload:
+      return with(StoreMessage{}, [this, &packet](const auto& given) { keep(given, packet); });
+    case PacketType::kOpenUpload:
+      return with(StoreMessage{}, [this](const auto& wanted) { open_upload(wanted); });
+    case PacketType::kDoubtUpload:
+      return with(StoreMessage{}, [this](const auto& doubted) { content_.doubt_upload(doubted.key); });
+    case PacketType::kOwner:
+      return with(OwnerMessage{}, [this](const auto& said) { content_.set_owner(said.owner); });
+    case PacketType::kOpenSocket:
+      return with(SocketMessage{}, [this](const auto& wanted) { open_socket(wanted); });
+    case PacketType::kWatchLoads:
+      return with(WatchLoads{}, [this](const auto& asked) { wants_loads_(asked.is_wanted != 0); });
+    case PacketType::kLoads:
+      return with(DeviceLoads{}, [this](const auto& loads) { load_.report(loads); });
+    case PacketType::kClaim: {
+      ClaimMessage claim{};
+      return packet.read(claim) && share_->claim({claim.number, claim.counter, claim.spares_some != 0});
+    }
+    case PacketType::kReport:
+    case PacketType::kEnded: {
+      ReportMessage message;
+      return packet.read(message) && take_report(packet, message);
+    }
+    default:
+      return false;
+  }
+}
+
+bool IsolatedSession::take_report(const SessionChannel::Packet& packet, const ReportMessage& message) {
+  StatusReport claimed;
+  const SessionLoad load = load_.get();
+  if (!decode(message.report, load.devices.size(), claimed)) return false;
+  const double weight = load.devices.empty() ? 1 : load.devices.front().weight;
+  StatusReport report = bounded(std::move(claimed), {load.session, user_, client_, weight, load.devices.size()});
+  const bool is_last = packet.type == PacketType::kEnded;
+  MutexLock lock(mutex_);
+  if (!is_last && (unanswered_ == 0 || message.number > asked_)) return false;
+  if (is_last) {
+    state_ = ProcessState::kEnded;
+    if (why_ended_.empty()) why_ended_ = bounded_text(message.why);
+  } else {
+    --unanswered_;
+  }
+  reported_ = std::max(reported_, is_last ? UINT64_MAX : message.number);
   report_ = std::move(report);
-  for (auto& usage : report_.users) usage.user = user_;  // whatever the process says
   changed_.notify_all();
+  return true;
 }
 
 bool IsolatedSession::pass_loads(std::span<const LoadOfDevice> loads) {
@@ -311,7 +356,17 @@ std::string IsolatedSession::why_ended() const {
 }
 
 void IsolatedSession::ask(std::uint64_t number, std::chrono::seconds patience) {
-  process_->channel().send(PacketType::kAsk, AskMessage{number, static_cast<std::uint32_t>(patience.count())});
+  {
+    MutexLock lock(mutex_);
+    if (unanswered_ == kQuestionsMax) return;
+    asked_ = std::max(asked_, number);
+    ++unanswered_;
+  }
+  if (process_->channel().send(PacketType::kAsk, AskMessage{number, static_cast<std::uint32_t>(patience.count())})) {
+    return;
+  }
+  MutexLock lock(mutex_);
+  --unanswered_;
 }
 
 StatusReport IsolatedSession::report(std::uint64_t number, Deadline deadline) {

@@ -18,8 +18,11 @@
 #include "server/isolation/child_process.h"
 #include "server/isolation/contained_content.h"
 #include "server/isolation/process_load.h"
+#include "server/isolation/process_packets.h"
+#include "server/isolation/session_claims.h"
 #include "server/isolation/tls_relay.h"
 #include "server/network/socket_broker.h"
+#include "server/quota/user_shares.h"
 #include "server/status/status_report.h"
 #include "server/util/worker.h"
 
@@ -32,18 +35,19 @@ class IsolatedSession {
   // `load`: with no load yet. `wants_loads` is called when the session begins and when it ends
   // to watch others' loads. `peers` and `store` must outlive it; `store` is null if there is none. `sockets`: opens
   // those of kernels; null if they have none.
-  IsolatedSession(std::unique_ptr<ChildProcess> process, Address client, const User& user, SessionLoad load,
-                  std::function<void(bool)> wants_loads, std::function<void()> load_changed, const PeerRules& peers,
-                  ContentStore* store, Ref<SocketBroker> sockets);
+  IsolatedSession(std::unique_ptr<ChildProcess> process, std::unique_ptr<SessionShare> share, Address client,
+                  const User& user, SessionLoad load, std::function<void(bool)> wants_loads,
+                  std::function<void()> load_changed, const PeerRules& peers, ContentStore* store,
+                  Ref<SocketBroker> sockets);
 
   const Address& client() const { return client_; }
   const std::string& user() const { return user_; }
   pid_t process() const { return process_->id(); }
 
-  // begin() hands over the first connection, with the counters of its user and its own, and comes before
-  // run(); pass_on() hands over another one at any time. They return false if the process does not take the
-  // connection, which is then still in `incoming`.
-  bool begin(IncomingConnection& incoming, const BeginMessage& message, int user_counters, int own_counters);
+  // begin() hands over the first connection, with the session's share, and comes before run(); pass_on() hands over
+  // another one at any time. They return false if the process does not take the connection, which is then still in
+  // `incoming`.
+  bool begin(IncomingConnection& incoming, const BeginMessage& message);
   // Whether the process has the session. It passes over whatever comes before that. Any thread.
   bool has_begun() const { return has_begun_.load(std::memory_order_acquire); }
   bool pass_on(IncomingConnection& incoming) EXCLUDES(mutex_);
@@ -52,7 +56,7 @@ class IsolatedSession {
   // left.
   ProcessEnd run() EXCLUDES(mutex_);
   // Whether the session has ended in order. Valid after run().
-  bool ended_in_order() const { return ended_in_order_; }
+  bool ended_in_order() const { return state_ == ProcessState::kEnded; }
 
   // Asks the process to end its session.
   void close() { process_->channel().end_sending(); }
@@ -65,7 +69,7 @@ class IsolatedSession {
   std::string why_ended() const EXCLUDES(mutex_);
   // ask() requests a report with this number, which must be higher than any before. report() waits for it and
   // returns it; after the deadline, returns the last one instead.
-  void ask(std::uint64_t number, std::chrono::seconds patience);
+  void ask(std::uint64_t number, std::chrono::seconds patience) EXCLUDES(mutex_);
   StatusReport report(std::uint64_t number, Deadline deadline) EXCLUDES(mutex_);
 
   // Makes the process start or stop measuring its session's load. Returns false if it takes no message now. One thread.
@@ -76,7 +80,8 @@ class IsolatedSession {
   bool pass_loads(std::span<const LoadOfDevice> loads);
 
  private:
-  static constexpr std::size_t kRequestsMax = 128;  // at the same time
+  static constexpr std::size_t kRequestsMax = 128;    // at the same time
+  static constexpr std::uint64_t kQuestionsMax = 64;  // that the process has not answered
 
   // What the process gets for a request.
   struct Given {
@@ -86,10 +91,16 @@ class IsolatedSession {
     std::uint64_t checksum;
   };
 
-  bool send_begin(const BeginMessage& message, std::initializer_list<int> descriptors);
+  bool send_begin(const BeginMessage& message, int connection);
   bool send_further(const ConnectionFields& connection, int descriptor);
-  void take(SessionChannel::Packet& packet) EXCLUDES(mutex_);
-  void take_report(const SessionChannel::Packet& packet) EXCLUDES(mutex_);
+  // Returns false if the process may not send the packet, and is being ended for it.
+  bool take(SessionChannel::Packet& packet) EXCLUDES(mutex_);
+  // Does what the packet asks for. Returns false if its payload is not what its type demands.
+  bool obey(SessionChannel::Packet& packet) EXCLUDES(mutex_);
+  // `wrong`: what the process did.
+  void end_for(const std::string& wrong) EXCLUDES(mutex_);
+  // Returns false if nobody has asked for the report, or if it is malformed.
+  bool take_report(const SessionChannel::Packet& packet, const ReportMessage& message) EXCLUDES(mutex_);
   std::unique_ptr<StreamConnection> connect(const Address& to, std::chrono::milliseconds timeout) const;
   void dial(const DialMessage& message);
   void open(const OpenMessage& message);
@@ -105,6 +116,7 @@ class IsolatedSession {
   void end_relays() EXCLUDES(mutex_);
 
   const std::unique_ptr<ChildProcess> process_;
+  const std::unique_ptr<SessionShare> share_;
   // Programs that a kernel has started may keep the channel's other end open after the process has ended.
   const ProcessWatch watch_;
   const Address client_;
@@ -115,15 +127,17 @@ class IsolatedSession {
   ContainedContent content_;
   const Ref<SocketBroker> sockets_;
   std::atomic<bool> has_begun_{false};
-  bool ended_in_order_ = false;
-  std::unique_ptr<TlsRelay> first_;  // of the first connection
+  ProcessState state_ = ProcessState::kSpare;  // used by begin() and run()
+  std::unique_ptr<TlsRelay> first_;            // of the first connection
   std::thread first_thread_;
 
   mutable Mutex mutex_;
   ConditionVariable changed_;
   std::string why_ended_ GUARDED_BY(mutex_);
   bool gone_ GUARDED_BY(mutex_) = false;
-  std::uint64_t reported_ GUARDED_BY(mutex_) = 0;  // the number of the last report
+  std::uint64_t reported_ GUARDED_BY(mutex_) = 0;    // the highest number of a report
+  std::uint64_t asked_ GUARDED_BY(mutex_) = 0;       // and of a question
+  std::uint64_t unanswered_ GUARDED_BY(mutex_) = 0;  // questions
   StatusReport report_ GUARDED_BY(mutex_);
   std::set<TlsRelay*> relays_ GUARDED_BY(mutex_);
   std::atomic<std::size_t> requests_running_{0};

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <system_error>
 #include <utility>
 
 #include "server/admission/handshake.h"
@@ -70,15 +71,21 @@ void ProcessHost::serve_session(IncomingConnection& incoming, const Admission& a
                                 std::unique_ptr<Grant> grant) {
   auto process = spares_.take(incoming.deadline);
   if (process == nullptr) return refuse_without_process(*incoming.connection);
+  std::unique_ptr<SessionShare> share;
+  try {
+    share = grant->share();
+  } catch (const std::system_error& error) {
+    log_error("{}", error.what());
+    return refuse_without_process(*incoming.connection);
+  }
   const auto session = std::make_shared<IsolatedSession>(
-      std::move(process), incoming.from, grant->user(), no_load(admission, *grant, driver_.devices().size()),
+      std::move(process), std::move(share), incoming.from, grant->user(),
+      no_load(admission, *grant, driver_.devices().size()),
       [this, id = admission.session](bool is_wanted) { watch_loads(id, is_wanted); }, [this] { loads_.changed(); },
       peers_, store_, sockets_ ? sockets_(*grant, admission.session) : Ref<SocketBroker>());
   if (!add(admission.session, session)) return;
   const std::vector<std::uint32_t> devices = grant->devices();
-  const bool begun =
-      session->begin(incoming, begin_message(incoming, admission, *grant, epoch_, devices),
-                     grant->user().memory()->counters().descriptor(), grant->memory()->counters().descriptor());
+  const bool begun = session->begin(incoming, begin_message(incoming, admission, *grant, epoch_, devices));
   if (begun) {
     loads_.changed();  // so that the next look makes the process measure its load
   } else {
@@ -86,7 +93,6 @@ void ProcessHost::serve_session(IncomingConnection& incoming, const Admission& a
     session->close();
   }
   const ProcessEnd end = session->run();
-  grant->memory()->give_back_all();
   const std::string why = session->why_ended();
   const bool crashed = begun && !session->ended_in_order() && why.empty();
   if (crashed) {

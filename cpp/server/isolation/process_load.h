@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <utility>
 
@@ -25,7 +26,7 @@ class ProcessLoad {
       const MutexLock lock(mutex_);
       for (const LoadOfDevice& load : loads_of(loads)) {
         if (load.index >= load_.devices.size()) continue;
-        load_.devices[load.index].queued_s = static_cast<double>(load.queued_us) / 1e6;
+        load_.devices[load.index].queued_s = std::min(static_cast<double>(load.queued_us) / 1e6, kQueuedMax);
       }
     }
     changed_();
@@ -43,6 +44,8 @@ class ProcessLoad {
   }
 
  private:
+  static constexpr double kQueuedMax = 86400;  // seconds; the process may say anything
+
   const std::function<void()> changed_;
   bool is_measured_ = false;  // used by measure()
   mutable Mutex mutex_;

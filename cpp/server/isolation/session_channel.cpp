@@ -116,8 +116,13 @@ std::optional<SessionChannel::Packet> SessionChannel::receive() {
     size = ::recvmsg(end_.get(), &message, MSG_CMSG_CLOEXEC);
   } while (size < 0 && errno == EINTR);
   if (size > 0) packet.descriptors = take_descriptors(message);
-  if (size < static_cast<ssize_t>(sizeof packet.type)) return std::nullopt;
-  if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) return std::nullopt;
+  if (size <= 0) return std::nullopt;
+  const bool is_short = size < static_cast<ssize_t>(sizeof packet.type);
+  if (is_short || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
+    packet.type = PacketType::kUnreadable;
+    packet.payload.clear();
+    return packet;
+  }
   packet.payload.resize(static_cast<std::size_t>(size) - sizeof packet.type);
   return packet;
 }
@@ -128,13 +133,6 @@ bool SessionChannel::await(Deadline deadline) const {
     pollfd wait{end_.get(), POLLIN, 0};
     const int found = ::poll(&wait, 1, static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000)));
     if (found >= 0) return found > 0;
-  }
-}
-
-bool SessionChannel::await(int other) const {
-  for (;;) {
-    pollfd waits[2] = {{end_.get(), POLLIN, 0}, {other, POLLIN, 0}};
-    if (::poll(waits, 2, -1) >= 0) return waits[0].revents != 0;
   }
 }
 

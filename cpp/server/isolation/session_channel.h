@@ -20,8 +20,9 @@ namespace remotecl::server {
 // The messages between a daemon that isolates sessions and the process of a session. Both run the same
 // program.
 enum class PacketType : std::uint32_t {
+  kUnreadable = 0,  // not sent: what has come was too short or too long, or not all of its descriptors could be taken
   kReady = 1,  // the process is contained and has opened its driver
-  kBegin,      // a session, with its control connection and the counters of its user and its own
+  kBegin,      // a session, with its control connection and its pages of allowances and claims
   kFurther,    // another connection of the session
   kAsk,        // the daemon wants a report
   kReport,
@@ -39,6 +40,7 @@ enum class PacketType : std::uint32_t {
   kDoubtUpload,  // reports such a chunk as damaged: a StoreMessage that is not answered
   kLoads,        // to the daemon, the session's load of the devices; from it, that of others: a DeviceLoads
   kOwner,        // what the client says of the session's owner: an OwnerMessage that is not answered
+  kClaim,        // asks the daemon for more of the user's limits: a ClaimMessage, answered in the allowances
 };
 
 // Describes a connection that is handed over.
@@ -139,6 +141,14 @@ struct ReportMessage {
   REMOTECL_FIELDS(number, report, why)
 };
 
+// See ShareClaim.
+struct ClaimMessage {
+  std::uint64_t number;
+  std::uint32_t counter;
+  std::uint32_t spares_some;
+  REMOTECL_FIELDS(number, counter, spares_some)
+};
+
 struct KickMessage {
   std::uint64_t session;
   std::string_view text;  // for the client
@@ -177,12 +187,10 @@ class SessionChannel {
   bool deliver(PacketType type, const Message& message, std::initializer_list<int> descriptors = {}, int end = -1) {
     return deliver(encoded(type, message), descriptors, end);
   }
-  // Blocks. Returns nothing once the other side is gone or has sent an invalid packet.
+  // Blocks. Returns nothing once the other side is gone.
   std::optional<Packet> receive();
   // Whether a packet or the end arrives before the deadline.
   bool await(Deadline deadline) const;
-  // Returns false if `other` becomes readable instead.
-  bool await(int other) const;
   // Sends no more, so the other side receives an end after what was sent; what it sends still arrives.
   void end_sending();
 

@@ -165,16 +165,22 @@ class SessionProcess {
     if (packet.read(message)) host_->loads().set_elsewhere(loads_of(message));
   }
 
-  std::unique_ptr<Grant> grant(const BeginMessage& message, Descriptor user_counters, Descriptor own_counters) {
+  std::unique_ptr<Grant> grant(const BeginMessage& message, Descriptor allowances, Descriptor claims) {
     const std::size_t devices = driver_.devices().size();
     Limits of_session = message.of_session.limits();
     of_session.devices.emplace();
     for (std::size_t i = 0; i < message.devices.size(); ++i) of_session.devices->push_back(message.devices[i]);
-    auto user = make_ref<User>(std::string(message.user), message.of_user.limits(), devices,
-                               make_ref<Counters>(User::counters_of_user(devices), std::move(user_counters)));
+    const SharedLayout layout{MemoryQuota::counters(devices)};
+    auto allowance = make_ref<Allowance>(
+        layout.counters, make_ref<Counters>(layout.claims(), std::move(claims), Counters::Writer::kThisProcess),
+        make_ref<Counters>(layout.allowances(), std::move(allowances), Counters::Writer::kOther),
+        [this](const ShareClaim& claim) {
+          return channel_.send(PacketType::kClaim,
+                               ClaimMessage{claim.number, claim.counter, claim.spares_some ? 1u : 0u});
+        });
+    auto user = make_ref<User>(std::string(message.user), message.of_user.limits(), devices, std::move(allowance));
     user->begin_session();
-    return std::make_unique<Grant>(std::move(user), of_session, driver_,
-                                   make_ref<Counters>(MemoryQuota::counters(devices), std::move(own_counters)));
+    return std::make_unique<Grant>(std::move(user), of_session, driver_);
   }
 
   void further(SessionChannel::Packet packet) {
@@ -217,11 +223,8 @@ class SessionProcess {
   std::thread session_;
 };
 
-// Closes every descriptor of the daemon's except the log and the channel. What the driver writes to standard
-// output while no capture is running is discarded.
+// Closes every descriptor of the daemon's except those that ChildProcess has made for this process.
 void close_all_else() {
-  const Descriptor nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-  ::dup2(nowhere.get(), STDOUT_FILENO);
   ::syscall(SYS_close_range, static_cast<unsigned>(ChildProcess::kChannelDescriptor + 1), ~0u, 0u);
   ::fcntl(ChildProcess::kChannelDescriptor, F_SETFD, FD_CLOEXEC);
 }

@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "server/isolation/process_packets.h"
 #include "server/util/log.h"
 
 namespace remotecl::server {
@@ -81,17 +82,23 @@ std::unique_ptr<ChildProcess> SpareProcesses::take(Deadline deadline) {
   for (int tries = 0; tries < kTries; ++tries) {
     auto process = next(deadline);
     if (process == nullptr) return nullptr;
-    if (!process->channel().await(deadline)) {
-      log_error("process {} has not opened its driver in time", process->id());
+    const auto id = process->id();
+    if (!process->await_packet(-1, deadline)) {
+      log_error("process {} has not opened its driver in time", id);
       return nullptr;
     }
     const auto packet = process->channel().receive();
-    if (ReadyMessage message; packet && packet->type == PacketType::kReady && packet->read(message)) {
+    ReadyMessage message;
+    if (!packet) {
+      log_error("process {}, which was to serve the next session, {}", id, process->end().text());
+    } else if (std::string wrong = objection(*packet, ProcessState::kStarting); !wrong.empty()) {
+      log_error("process {}, which was to serve the next session, is ended: it {}", id, wrong);
+    } else if (!packet->read(message)) {
+      log_error("process {}, which was to serve the next session, is ended: it {}", id, malformed(packet->type));
+    } else {
       report_failures(message.failures);
       return process;
     }
-    const auto id = process->id();
-    log_error("process {}, which was to serve the next session, {}", id, process->end().text());
   }
   return nullptr;
 }

@@ -13,37 +13,38 @@ namespace {
 
 std::system_error failed(const char* what) { return {errno, std::system_category(), what}; }
 
-Descriptor make_memory(std::size_t size) {
-  Descriptor memory(make_sealed_memory("remotecl counters", size));
-  if (!memory.valid()) throw failed("memfd_create");
-  return memory;
-}
-
 }  // namespace
 
-Counters::Counters(std::size_t count, For whom)
-    : count_(count), memory_(whom == For::kSeveralProcesses ? make_memory(count * sizeof *numbers_) : Descriptor()) {
-  if (memory_.valid()) {
-    map();
+Counters::Counters(std::size_t count, Writer writer) : count_(count) {
+  const std::size_t size = count * sizeof(Number);
+  void* mapped = nullptr;
+  memory_ = Descriptor(writer == Writer::kThisProcess ? make_published_memory("remotecl allowances", size, mapped)
+                                                      : make_sealed_memory("remotecl claims", size));
+  if (!memory_.valid()) throw failed("no memory to share with the process of a session");
+  if (mapped != nullptr) {
+    numbers_ = static_cast<Number*>(mapped);
   } else {
-    numbers_ = new std::atomic<std::uint64_t>[count] {};
+    map(true);
   }
 }
 
-Counters::Counters(std::size_t count, Descriptor memory) : count_(count), memory_(std::move(memory)) { map(); }
+Counters::Counters(std::size_t count, Descriptor memory, Writer writer) : count_(count), memory_(std::move(memory)) {
+  map(writer == Writer::kThisProcess);
+}
 
-void Counters::map() {
+void Counters::map(bool is_writable) {
   struct stat found {};
-  const std::size_t size = count_ * sizeof *numbers_;
+  const std::size_t size = count_ * sizeof(Number);
   if (::fstat(memory_.get(), &found) != 0 || static_cast<std::size_t>(found.st_size) < size) throw failed("fstat");
-  void* const at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, memory_.get(), 0);
+  const int access = is_writable ? PROT_READ | PROT_WRITE : PROT_READ;
+  void* const at = ::mmap(nullptr, size, access, MAP_SHARED, memory_.get(), 0);
   if (at == MAP_FAILED) throw failed("mmap");
-  numbers_ = static_cast<std::atomic<std::uint64_t>*>(at);
+  numbers_ = static_cast<Number*>(at);
 }
 
 Counters::~Counters() {
   if (memory_.valid()) {
-    ::munmap(numbers_, count_ * sizeof *numbers_);
+    ::munmap(numbers_, count_ * sizeof(Number));
   } else {
     delete[] numbers_;
   }

@@ -9,29 +9,35 @@
 
 namespace remotecl::server {
 
-// Numbers, initially 0, that several threads change, or several processes through shared memory. Any thread.
+// Numbers, initially 0, that several threads change, or that two processes share, of which one writes. Any thread.
 class Counters final : public RefCounted {
  public:
-  enum class For { kThisProcess, kSeveralProcesses };
-  // Throws std::system_error if the system has no memory to share.
-  Counters(std::size_t count, For whom);
-  // Maps the counters of another process through the descriptor that it sent. Throws std::system_error.
-  Counters(std::size_t count, Descriptor memory);
+  enum class Writer { kThisProcess, kOther };
+
+  // Of this process alone.
+  explicit Counters(std::size_t count) : count_(count), numbers_(new Number[count]{}) {}
+  // To be shared with another process. What kOther writes is what it claims; what kThisProcess writes nobody else can
+  // change. Throws std::system_error if the system has no memory to share.
+  Counters(std::size_t count, Writer writer);
+  // Maps the counters of another process through the descriptor that it sent. With Writer::kOther they may only be
+  // read. Throws std::system_error.
+  Counters(std::size_t count, Descriptor memory, Writer writer);
   ~Counters() override;
 
   std::atomic<std::uint64_t>& operator[](std::size_t index) { return numbers_[index]; }
   const std::atomic<std::uint64_t>& operator[](std::size_t index) const { return numbers_[index]; }
   std::size_t size() const { return count_; }
-  bool is_shared() const { return memory_.valid(); }
   // To pass to another process; -1 if the counters are not shared.
   int descriptor() const { return memory_.get(); }
 
  private:
-  void map();
+  using Number = std::atomic<std::uint64_t>;
+
+  void map(bool is_writable);
 
   const std::size_t count_;
-  const Descriptor memory_;
-  std::atomic<std::uint64_t>* numbers_ = nullptr;
+  Descriptor memory_;
+  Number* numbers_ = nullptr;
 };
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "a lock would not be seen by other processes");

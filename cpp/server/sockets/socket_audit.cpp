@@ -1,7 +1,5 @@
 #include "server/sockets/socket_audit.h"
 
-#include <utility>
-
 #include "server/util/log.h"
 
 namespace remotecl::server {
@@ -12,22 +10,10 @@ std::string in_brackets(const std::string& where) { return where.empty() ? "" : 
 }  // namespace
 
 bool SocketAudit::may_write() {
-  std::uint64_t omitted = 0;
-  {
-    const auto now = std::chrono::steady_clock::now();
-    MutexLock lock(mutex_);
-    if (now - second_ >= std::chrono::seconds(1)) {
-      second_ = now;
-      lines_ = 0;
-      omitted = std::exchange(omitted_, 0);
-    }
-    if (++lines_ > kLinesMax) {
-      ++omitted_;
-      return false;
-    }
-  }
+  const auto omitted = lines_.pass();
+  if (!omitted) return false;
   const LogScope scope(session_);
-  if (omitted != 0) log_warning("kernels of user {} have asked for {} more sockets in the last second", user_, omitted);
+  if (*omitted != 0) log_warning("kernels of user {} have asked for {} more sockets before", user_, *omitted);
   return true;
 }
 

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 
-#include "runtime/base/mutex.h"
+#include "server/util/line_limit.h"
 
 namespace remotecl::server {
 
@@ -15,21 +14,18 @@ class SocketAudit {
   SocketAudit(std::uint64_t session, std::string user) : session_(session), user_(std::move(user)) {}
 
   // `what`: such as "connect to tcp:db.example:11211"; `where`: the address, if it has been found out.
-  void allowed(const std::string& what, const std::string& where) EXCLUDES(mutex_);
-  void refused(const std::string& what, const std::string& where) EXCLUDES(mutex_);
+  void allowed(const std::string& what, const std::string& where);
+  void refused(const std::string& what, const std::string& where);
 
  private:
   static constexpr unsigned kLinesMax = 50;  // in each second
 
   // Returns false if the request is only counted, not written.
-  bool may_write() EXCLUDES(mutex_);
+  bool may_write();
 
   const std::uint64_t session_;
   const std::string user_;
-  Mutex mutex_;
-  std::chrono::steady_clock::time_point second_ GUARDED_BY(mutex_){};
-  unsigned lines_ GUARDED_BY(mutex_) = 0;  // in this second
-  std::uint64_t omitted_ GUARDED_BY(mutex_) = 0;
+  LineLimit lines_{kLinesMax};
 };
 
 }  // namespace remotecl::server

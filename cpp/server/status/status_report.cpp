@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace remotecl::server {
 namespace {
@@ -26,34 +27,30 @@ void add_rdma(std::vector<Each>& all, const Sequence<RdmaStatus>& rdma) {
   rdma.for_each([&](const RdmaStatus& status) { all[i++].rdma = state_of(status); });
 }
 
-}  // namespace
-
-StatusReport::Totals& StatusReport::Totals::operator+=(const Totals& other) {
-  sessions += other.sessions;
-  begun += other.begun;
-  commands += other.commands;
-  clients += other.clients;
-  peers += other.peers;
-  rdma_clients += other.rdma_clients;
-  rdma_peers += other.rdma_peers;
-  rdma_costs.clients += other.rdma_costs.clients;
-  rdma_costs.peers += other.rdma_costs.peers;
-  sockets += other.sockets;
-  return *this;
+// Adds all numbers of a message, and never wraps, because some come from processes that run clients' kernels.
+template <class T>
+void add_up(T& sum, const T& more) {
+  if constexpr (WireMessage<T>) {
+    sum.fields([&more](auto&... sums) { more.fields([&](const auto&... each) { (add_up(sums, each), ...); }); });
+  } else {
+    sum = more > std::numeric_limits<T>::max() - sum ? std::numeric_limits<T>::max() : sum + more;
+  }
 }
 
+}  // namespace
+
 void StatusReport::add(const StatusReport& other) {
-  totals += other.totals;
+  add_up(totals, other.totals);
   devices.resize(std::max(devices.size(), other.devices.size()));
   for (std::size_t i = 0; i < other.devices.size(); ++i) {
     OfDevice& device = devices[i];
     const OfDevice& more = other.devices[i];
-    device.memory_used += more.memory_used;
-    device.queue_depth += more.queue_depth;
+    add_up(device.memory_used, more.memory_used);
+    add_up(device.queue_depth, more.queue_depth);
     device.busy_permille += (1000 - std::min(1000u, device.busy_permille)) * std::min(1000u, more.busy_permille) / 1000;
     device.observed_ms = std::max(device.observed_ms, more.observed_ms);
-    device.busy_us += more.busy_us;
-    device.placed += more.placed;
+    add_up(device.busy_us, more.busy_us);
+    add_up(device.placed, more.placed);
   }
   for (const OfUser& usage : other.users) add(usage);
   sessions.insert(sessions.end(), other.sessions.begin(), other.sessions.end());
@@ -66,10 +63,10 @@ void StatusReport::add(const OfUser& usage) {
   const auto is_same = [&usage](const OfUser& each) { return each.device == usage.device && each.user == usage.user; };
   const auto at = std::ranges::find_if(users, is_same);
   if (at == users.end()) return users.push_back(usage);
-  at->busy_us += usage.busy_us;
-  at->commands += usage.commands;
-  at->placed += usage.placed;
-  at->sockets += usage.sockets;
+  add_up(at->busy_us, usage.busy_us);
+  add_up(at->commands, usage.commands);
+  add_up(at->placed, usage.placed);
+  add_up(at->sockets, usage.sockets);
 }
 
 void StatusReport::hide_other_users() {

@@ -23,8 +23,6 @@ struct StatusReport {
     StatusRdmaCosts rdma_costs;
     SocketStatus sockets;
     REMOTECL_FIELDS(sessions, begun, commands, clients, peers, rdma_clients, rdma_peers, rdma_costs, sockets)
-
-    Totals& operator+=(const Totals& other);
   };
   struct OfDevice {
     std::uint64_t memory_used = 0, queue_depth = 0;

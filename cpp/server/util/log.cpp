@@ -4,6 +4,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,6 +13,14 @@
 
 namespace remotecl::server {
 namespace {
+
+using LevelName = std::pair<std::string_view, LogLevel>;
+constexpr std::array<LevelName, 6> kLevelNames{{{"trace", LogLevel::kTrace},
+                                                {"debug", LogLevel::kDebug},
+                                                {"info", LogLevel::kInfo},
+                                                {"warning", LogLevel::kWarning},
+                                                {"error", LogLevel::kError},
+                                                {"off", LogLevel::kOff}}};
 
 thread_local LogScope* this_threads = nullptr;
 LogFormat used_format = LogFormat::kText;
@@ -59,6 +68,17 @@ class TextFormatter final : public spdlog::formatter {
   std::unique_ptr<formatter> clone() const override { return std::make_unique<TextFormatter>(); }
 };
 
+class DaemonFormatter final : public spdlog::formatter {
+ public:
+  void format(const spdlog::details::log_msg& line, spdlog::memory_buf_t& to) override {
+    const auto out = std::back_inserter(to);
+    fmt::format_to(out, "{}: ", level_name(line));
+    if (this_threads != nullptr && this_threads->device()) fmt::format_to(out, "device {}: ", *this_threads->device());
+    fmt::format_to(out, "{}\n", printable({line.payload.data(), line.payload.size()}));
+  }
+  std::unique_ptr<formatter> clone() const override { return std::make_unique<DaemonFormatter>(); }
+};
+
 class JsonFormatter final : public spdlog::formatter {
  public:
   void format(const spdlog::details::log_msg& line, spdlog::memory_buf_t& to) override {
@@ -103,16 +123,17 @@ void write_log(LogLevel level, std::string_view format, std::initializer_list<Fo
 void set_log_level(LogLevel level) { spdlog::set_level(native_level(level)); }
 
 LogLevel log_level(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, LogLevel>, 6> kNames{{{"trace", LogLevel::kTrace},
-                                                                         {"debug", LogLevel::kDebug},
-                                                                         {"info", LogLevel::kInfo},
-                                                                         {"warning", LogLevel::kWarning},
-                                                                         {"error", LogLevel::kError},
-                                                                         {"off", LogLevel::kOff}}};
-  for (const auto& [known, level] : kNames) {
-    if (name == known) return level;
+  const auto at = std::ranges::find(kLevelNames, name, &LevelName::first);
+  return at == kLevelNames.end() ? LogLevel::kInfo : at->second;
+}
+
+LogLevel take_log_level(std::string_view& line) {
+  for (const auto& [name, level] : kLevelNames) {
+    if (level == LogLevel::kOff || !line.starts_with(name) || !line.substr(name.size()).starts_with(": ")) continue;
+    line.remove_prefix(name.size() + 2);
+    return level;
   }
-  return LogLevel::kInfo;
+  return LogLevel::kWarning;
 }
 
 void flush_log() { spdlog::default_logger()->flush(); }
@@ -122,6 +143,8 @@ void start_log(LogFormat format, LogLevel level) {
   spdlog::set_default_logger(std::make_shared<spdlog::logger>("", std::make_shared<spdlog::sinks::stderr_sink_mt>()));
   if (format == LogFormat::kJson) {
     spdlog::set_formatter(std::make_unique<JsonFormatter>());
+  } else if (format == LogFormat::kForDaemon) {
+    spdlog::set_formatter(std::make_unique<DaemonFormatter>());
   } else {
     spdlog::set_formatter(std::make_unique<TextFormatter>());
   }
@@ -131,6 +154,8 @@ void start_log(LogFormat format, LogLevel level) {
 void log_end(const std::string& words) {
   if (used_format == LogFormat::kText) {
     std::fprintf(stderr, "remotecl-server: %s\n", words.c_str());
+  } else if (used_format == LogFormat::kForDaemon) {
+    std::fprintf(stderr, "error: %s\n", words.c_str());
   } else {
     spdlog::set_level(spdlog::level::critical);
     spdlog::critical("{}", words);

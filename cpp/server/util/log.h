@@ -10,7 +10,8 @@
 
 namespace remotecl::server {
 
-enum class LogFormat { kText, kJson };
+// kForDaemon: of the process of a session, whose lines the daemon writes into its own log.
+enum class LogFormat { kText, kJson, kForDaemon };
 enum class LogLevel { kTrace, kDebug, kInfo, kWarning, kError, kOff };
 
 void write_log(LogLevel level, std::string_view format, std::initializer_list<FormatValue> values);
@@ -49,12 +50,14 @@ class LogScope {
 
 // Starts logging to stderr, one line for each event. A text line is "remotecl-server: LEVEL: session ...,
 // device ...: WORDS"; a JSON line is an object with time (UTC), level, session (16 hexadecimal digits),
-// device and message.
+// device and message; a line for the daemon is "LEVEL: device ...: WORDS".
 void start_log(LogFormat format, LogLevel level);
 void set_log_level(LogLevel level);
 // Parses the value of --log-level.
 LogLevel log_level(std::string_view name);
 void flush_log();
+// Takes the level from the beginning of a line for the daemon; other lines are warnings.
+LogLevel take_log_level(std::string_view& line);
 
 // Logs why the daemon ends, at every log level.
 void log_end(const std::string& words);

@@ -16,8 +16,8 @@ using namespace server;
 // A client that asks for the end of an event while that is reported gets it, whichever comes first.
 TEST(EventReporterTest, WhoAsksForAnEndThatIsJustReportedGetsIt) {
   constexpr int kRounds = 20000;
-  const auto counters = make_ref<SessionCounters>(make_ref<MemoryQuota>(
-      0, make_ref<Counters>(MemoryQuota::counters(0), Counters::For::kThisProcess), MemoryLimits{}, nullptr));
+  const auto counters = make_ref<SessionCounters>(
+      make_ref<MemoryQuota>(0, make_ref<Counters>(MemoryQuota::counters(0)), MemoryLimits{}, nullptr));
   FaultConnection wire;
   Outbox outbox(wire, counters);
   EventReporter reporter(outbox);

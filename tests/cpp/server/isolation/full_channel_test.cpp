@@ -1,12 +1,12 @@
 // What the daemon has for a process whose channel is full.
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <fcntl.h>
 
 #include <memory>
 #include <optional>
 #include <set>
 #include <thread>
 
+#include "runtime/transport/tcp/tcp.h"
 #include "server/fixture.h"
 #include "server/isolation/isolated_session.h"
 
@@ -16,23 +16,25 @@ namespace {
 using namespace std::chrono_literals;
 using namespace server;
 
-// The process's end of the channel.
-SessionChannel end_of(pid_t process) {
-  const Descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
-  return SessionChannel(
-      Descriptor(static_cast<int>(::syscall(SYS_pidfd_getfd, handle.get(), ChildProcess::kChannelDescriptor, 0))));
-}
-
 class FullChannelTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto child = std::make_unique<ChildProcess>(ProcessCommand{"/bin/sh", {"sh", "-c", "exec sleep 1000"}});
-    process_.emplace(end_of(child->id()));
-    if (process_->descriptor() < 0) GTEST_SKIP() << "this system gives nobody another process's descriptor";
-    const auto counters = make_ref<Counters>(User::counters_of_user(0), Counters::For::kThisProcess);
+    auto ends = SessionChannel::make();
+    process_.emplace(Descriptor(::fcntl(ends.second.descriptor(), F_DUPFD_CLOEXEC, 0)));
+    auto child =
+        std::make_unique<ChildProcess>(ProcessCommand{"/bin/sh", {"sh", "-c", "exec sleep 1000"}}, std::move(ends));
     session_.emplace(
-        std::move(child), Address{}, *make_ref<User>("user", Limits{}, 0, counters), SessionLoad{}, [](bool) {}, [] {},
-        peers_, nullptr, nullptr);
+        std::move(child), std::make_unique<SessionShare>(make_ref<UserShares>(0), SessionShare::Bounds{}), Address{},
+        *make_ref<User>("user", Limits{}, 0), SessionLoad{}, [](bool) {}, [] {}, peers_, nullptr, nullptr);
+    PendingHandshakes pending;
+    tcp::Listener listener({"127.0.0.1", 0});
+    const auto client = tcp::connect(listener.address(), 5s);
+    auto connection = listener.accept();
+    auto slot = pending.enter(*connection, Address{});
+    IncomingConnection incoming{std::move(connection), std::move(*slot), {}, {}, {}};
+    BeginMessage message{};
+    message.connection = ConnectionFields::of(incoming);
+    ASSERT_TRUE(session_->begin(incoming, message));
     daemon_ = std::thread([this] { session_->run(); });
     const LoadOfDevice load{};
     while (session_->pass_loads(std::span(&load, 1))) {

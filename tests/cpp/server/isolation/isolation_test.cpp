@@ -204,27 +204,6 @@ TEST_F(IsolationTest, SessionsEndWithTheServer) {
   EXPECT_EQ(::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT), -1) << "a process is left";
 }
 
-// As two processes do, each of which has the memory at another address.
-TEST(IsolationCountersTest, ProcessesShareAQuotaAndAPace) {
-  const auto made = make_ref<server::Counters>(3, server::Counters::For::kSeveralProcesses);
-  const auto opened = make_ref<server::Counters>(3, server::Descriptor(::dup(made->descriptor())));
-  server::MemoryQuota here(1, made, {1000}, nullptr), there(1, opened, {1000}, nullptr);
-  EXPECT_TRUE(here.reserve(0, 600));
-  EXPECT_FALSE(there.reserve(0, 600));
-  EXPECT_EQ(there.used(0), 600u);
-  here.give_back_all();
-  EXPECT_TRUE(there.reserve(0, 600));
-  server::RateLimit ours(1000, made, 2), theirs(1000, opened, 2);
-  EXPECT_EQ(theirs.debt(), 0s);
-  ours.take(100'000);
-  EXPECT_GT(theirs.debt(), 90s);
-}
-
-TEST(IsolationCountersTest, WhoHasTheMemoryCannotTakeItAway) {
-  const server::Counters made(2, server::Counters::For::kSeveralProcesses);
-  EXPECT_NE(::ftruncate(made.descriptor(), 0), 0);
-}
-
 TEST(IsolationExclusiveTest, WhatOthersSeeNobodyHasAlone) {
   LimitsTable limits;
   const AccessToken common("the token of most", "a test"), alone("the token of one", "a test");

@@ -188,7 +188,7 @@ TEST_F(SvmTest, StaysForCommandsThatWait) {
 TEST_F(SvmTest, DriversObjectIsReleasedBeforeTheMemoryBelowIt) {
   constexpr std::uint64_t kSize = 4096;
   server::Device& device = *server_.driver().device(0);
-  const auto used = make_ref<server::Counters>(server::MemoryQuota::counters(1), server::Counters::For::kThisProcess);
+  const auto used = make_ref<server::Counters>(server::MemoryQuota::counters(1));
   const auto counters =
       make_ref<server::SessionCounters>(make_ref<server::MemoryQuota>(1, used, server::MemoryLimits{}, nullptr));
   Ref<server::SvmMemory> pages;

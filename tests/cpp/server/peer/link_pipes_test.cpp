@@ -58,7 +58,7 @@ class LinkPipesTest : public ::testing::Test {
  protected:
   struct Side {
     explicit Side(std::uint64_t host_memory)
-        : used(make_ref<Counters>(MemoryQuota::counters(0), Counters::For::kThisProcess)),
+        : used(make_ref<Counters>(MemoryQuota::counters(0))),
           counters(
               make_ref<SessionCounters>(make_ref<MemoryQuota>(0, used, MemoryLimits{.host = host_memory}, nullptr))) {}
     ~Side() {

@@ -20,7 +20,7 @@ using server::SessionCounters;
 constexpr char kSource[] = "kernel void f(global int* data, int value) { data[0] += value; }";
 
 Ref<Program> make_program(std::string_view source, ProgramOrigin origin = ProgramOrigin::kSource) {
-  const auto used = make_ref<Counters>(MemoryQuota::counters(0), Counters::For::kThisProcess);
+  const auto used = make_ref<Counters>(MemoryQuota::counters(0));
   const auto quota = make_ref<MemoryQuota>(0, used, MemoryLimits{}, nullptr);
   auto program = make_ref<Program>(origin, make_ref<SessionCounters>(quota));
   program->set_code(as_bytes(source));

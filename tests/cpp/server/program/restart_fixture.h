@@ -19,7 +19,7 @@ namespace remotecl::testing {
 inline Ref<server::Program> make_program(std::string_view code,
                                          server::ProgramOrigin origin = server::ProgramOrigin::kSource) {
   using namespace server;
-  const auto used = make_ref<Counters>(MemoryQuota::counters(0), Counters::For::kThisProcess);
+  const auto used = make_ref<Counters>(MemoryQuota::counters(0));
   const auto quota = make_ref<MemoryQuota>(0, used, MemoryLimits{}, nullptr);
   auto program = make_ref<Program>(origin, make_ref<SessionCounters>(quota));
   program->set_code(as_bytes(code));

@@ -13,7 +13,7 @@ constexpr std::uint64_t kLimit = 800;
 class LockedMemoryTest : public ::testing::Test {
  protected:
   static Ref<MemoryQuota> quota(std::uint64_t host, Ref<MemoryQuota> whole) {
-    auto used = make_ref<Counters>(MemoryQuota::counters(0), Counters::For::kThisProcess);
+    auto used = make_ref<Counters>(MemoryQuota::counters(0));
     return make_ref<MemoryQuota>(0, std::move(used), MemoryLimits{.host = host}, std::move(whole));
   }
   std::uint64_t used() const { return of_user_->used(of_user_->host()); }

@@ -106,7 +106,7 @@ TEST_F(RdmaStatusTest, ASessionThatAsksForNoneHasNone) {
 
 TEST_F(RdmaStatusTest, MetricsHaveChannelsLossesBytesAndTheirCost) {
   board_.add(session_);
-  const server::Users users({}, {}, server_.driver(), server::Counters::For::kThisProcess);
+  const server::Users users({}, {}, server_.driver());
   const server::RejectionCounts refusals;
   const std::string text = metrics(report(), 0, board_.daemon(), server_.driver(), users, refusals, nullptr);
   for (const char* line :

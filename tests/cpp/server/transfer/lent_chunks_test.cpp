@@ -61,7 +61,7 @@ class LentChunksTest : public ::testing::Test {
               {},
               Store::Kind::kUploads};
   UploadStore store_{&kept_};
-  Ref<Counters> used_ = make_ref<Counters>(MemoryQuota::counters(0), Counters::For::kThisProcess);
+  Ref<Counters> used_ = make_ref<Counters>(MemoryQuota::counters(0));
   Ref<MemoryQuota> quota_ = make_ref<MemoryQuota>(0, used_, MemoryLimits{}, nullptr);
   LentChunks lent_{store_, kAlice, make_ref<SessionCounters>(quota_)};
 };

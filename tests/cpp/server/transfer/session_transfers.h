@@ -11,8 +11,7 @@ namespace remotecl::testing {
 struct SessionTransfers {
   explicit SessionTransfers(const server::MemoryLimits& limits = {})
       : counters(make_ref<server::SessionCounters>(make_ref<server::MemoryQuota>(
-            0, make_ref<server::Counters>(server::MemoryQuota::counters(0), server::Counters::For::kThisProcess),
-            limits, nullptr))) {}
+            0, make_ref<server::Counters>(server::MemoryQuota::counters(0)), limits, nullptr))) {}
   ~SessionTransfers() {
     table.stop();
     outbox.stop();

@@ -14,8 +14,8 @@ using namespace server;
 
 // A session may be ended before its client has been welcomed.
 TEST(OutboxTest, NothingIsFasterThanWhatComesBeforeAllMessages) {
-  const auto counters = make_ref<SessionCounters>(make_ref<MemoryQuota>(
-      0, make_ref<Counters>(MemoryQuota::counters(0), Counters::For::kThisProcess), MemoryLimits{}, nullptr));
+  const auto counters = make_ref<SessionCounters>(
+      make_ref<MemoryQuota>(0, make_ref<Counters>(MemoryQuota::counters(0)), MemoryLimits{}, nullptr));
   const std::string welcome = "welcome";
   for (const bool ends : {false, true}) {
     FaultConnection wire;

@@ -11,9 +11,7 @@ struct RateLimited {
   static constexpr bool kGoesOnAfterTimeout = true;
 
   static std::unique_ptr<Connection> limited(std::unique_ptr<Connection> connection) {
-    const auto counters = make_ref<server::Counters>(1, server::Counters::For::kThisProcess);
-    return server::limit_rate(std::move(connection),
-                              {make_ref<server::RateLimit>(std::uint64_t{1} << 40, counters, 0)});
+    return server::limit_rate(std::move(connection), {make_ref<server::RateLimit>(std::uint64_t{1} << 40)});
   }
   static std::pair<std::unique_ptr<Connection>, std::unique_ptr<Connection>> make() {
     tcp::Listener listener({"127.0.0.1", 0});
