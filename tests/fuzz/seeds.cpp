@@ -167,6 +167,7 @@ int main(int argc, char** argv) {
   }
   const std::filesystem::path corpus(argv[1]);
   for (const auto& [name, script] : session_seeds()) write_session(corpus, name, script);
+  for (const auto& [name, records] : process_seeds()) write(corpus / "session_process" / name, serialize(records));
   write_handshakes(corpus);
   write_shared_memory(corpus);
   write_reports(corpus);

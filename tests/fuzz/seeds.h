@@ -54,5 +54,7 @@ Script session_with_peers(std::uint32_t device);
 
 // Sessions of clients, by their names: one for each noun, in which all goes well, and some in which it does not.
 std::map<std::string, Script> session_seeds();
+// What processes of sessions say, by name; see process_records.h.
+std::map<std::string, std::vector<Record>> process_seeds();
 
 }  // namespace remotecl::fuzz
