@@ -27,6 +27,7 @@ from attacks.wire import (
     FEATURE_TOKEN,
     FINISH,
     GET_STATUS,
+    KICK_SESSION,
     MONITOR,
     OTHER_VERSION,
     PEER_CONTROL,
@@ -35,6 +36,7 @@ from attacks.wire import (
     PONG,
     PROVE,
     SESSION_ERROR,
+    SESSION_KICKED,
     SIGNAL_EVENT,
     STRIPE,
     TOKEN_NEEDED,
@@ -222,6 +224,38 @@ def test_a_monitor_can_do_nothing_but_look(victim: Victim):
             assert code == SESSION_ERROR
             read_exactly(stream, size)
             assert ends(stream)
+
+
+def kicked(stream: socket.socket, session: int) -> int:
+    """What a monitor is told that would end this session: 0 it has ended, 3 that may only operators."""
+    stream.sendall(hello(MONITOR))
+    assert Welcome(stream).status == ACCEPTED
+    stream.sendall(message(KICK_SESSION, u64(1, session)))
+    size, code = u32_u16(read_exactly(stream, 8))
+    assert code == SESSION_KICKED
+    return int.from_bytes(read_exactly(stream, size)[8:12], "little")
+
+
+def test_a_tcp_connection_makes_nobody_an_operator(victim: Victim):
+    """Although it is of the daemon's user, as one would be that the daemon has made for somebody."""
+    with Client(victim.address) as other, socket.create_connection(victim.address, WITHIN_S) as stream:
+        assert kicked(stream, other.welcome.session) == 3
+        other.ping()
+
+
+def test_the_operators_socket_is_for_monitors(victim: Victim):
+    def connected() -> socket.socket:
+        stream = socket.socket(socket.AF_UNIX)
+        stream.settimeout(WITHIN_S)
+        stream.connect(f"\0remotecl:{victim.address[1]}")
+        return stream
+
+    with Client(victim.address) as other:
+        with connected() as stream:
+            stream.sendall(hello(CONTROL))
+            assert Welcome(stream).status == UNKNOWN_SESSION
+        with connected() as stream:
+            assert kicked(stream, other.welcome.session) == 0
 
 
 def u32_u16(header: bytes) -> tuple[int, int]:

@@ -41,7 +41,6 @@ struct Everything {
 
   std::filesystem::path folder = std::filesystem::temp_directory_path() / ("fuzz-" + std::to_string(::getpid()));
   Store programs{std::make_unique<FileDirectory>(folder), kBounds};
-  PeerRules peers{{"none"}};
 
   Everything() {
     set_log_level(LogLevel::kOff);
@@ -103,9 +102,9 @@ class ProcessUnderTest {
     claims_ = make_ref<Counters>(kLayout.claims(), Descriptor(::fcntl(share->claims(), F_DUPFD_CLOEXEC, 0)),
                                  Counters::Writer::kThisProcess);
     session_.emplace(
-        std::move(child), std::move(share), kClient, "user",
+        std::move(child), std::move(share), kClient, *make_ref<User>("user", Limits{}, kDevices),
         SessionLoad{1, std::vector<SessionLoad::OnDevice>(kDevices, SessionLoad::OnDevice{0, 1})}, [](bool) {}, [] {},
-        all.peers, &all.programs, nullptr);
+        nullptr, &all.programs, nullptr);
     begin();
   }
   ~ProcessUnderTest() {

@@ -8,6 +8,7 @@
 #include "runtime/store/file_directory.h"
 #include "runtime/store/store.h"
 #include "server/handlers/dispatch.h"
+#include "server/peer/local_link_dialer.h"
 #include "server/program/program_files.h"
 #include "server/sockets/local_socket_broker.h"
 #include "server/util/log.h"
@@ -35,11 +36,26 @@ struct Everything {
   server::LoadBoard loads{driver, [this] { board.find_ends(); }};
   server::PeerRules peers;
   server::SessionWatch watch{driver, [](server::Session&) {}};
-  const server::MakeSocketBroker sockets = [](const server::Grant& grant, std::uint64_t session) {
-    return make_ref<server::LocalSocketBroker>(server::SocketPermissions(grant), session, "fuzz");
+  server::OwnPorts own_ports;
+  const server::MakeLinkDialer dialers = [this](server::LinkAsker asker) {
+    return make_ref<server::LocalLinkDialer>(server::LocalLinkDialer::Daemon{peers, own_ports, 1}, std::move(asker));
   };
-  server::Shared shared{
-      server::handler_table(), driver, files, built, uploads, output, board, loads, peers, watch, sockets};
+  const server::MakeSocketBroker sockets = [this](const server::Grant& grant, std::uint64_t session) {
+    return make_ref<server::LocalSocketBroker>(server::SocketPermissions(grant), own_ports, session, "fuzz");
+  };
+  server::Shared shared{server::handler_table(),
+                        driver,
+                        files,
+                        built,
+                        uploads,
+                        nullptr,
+                        output,
+                        board,
+                        loads,
+                        peers,
+                        dialers,
+                        watch,
+                        sockets};
 };
 
 [[noreturn]] void complain(const std::string& what) {

@@ -298,10 +298,19 @@ print(link.state)
 """
 
 
-def test_isolated_servers_are_linked(run_program):
-    """Their processes can connect to nobody: the daemons do that for them."""
-    with Daemon("--isolate") as one, Daemon("--isolate") as other:
-        assert run_program(LINKED.format(one=one.address, other=other.address)).stdout == "connected\n"
+@pytest.mark.parametrize("tls", [(), ("--tls-new",)], ids=["plain", "tls"])
+@pytest.mark.parametrize("memory", ["on", "off"], ids=["shared memory", "network"])
+def test_isolated_servers_are_linked(run_program, tls, memory):
+    """Their processes can connect to nobody: the daemons do that for them, and shake hands."""
+
+    def name(daemon: Daemon) -> str:
+        pins = [line.removeprefix("TLS with ") for line in daemon.notices if line.startswith("TLS with ")]
+        return "?".join([daemon.address, *pins])
+
+    environment = {"REMOTECL_SHARED_MEMORY": memory}
+    daemons = [Daemon("--isolate", *tls, environment=environment) for _ in range(2)]
+    with daemons[0] as one, daemons[1] as other:
+        assert run_program(LINKED.format(one=name(one), other=name(other))).stdout == "connected\n"
 
 
 # One step short of the root for the client, whose options name this folder: it must not find and send a file. It is the

@@ -4,6 +4,7 @@
 
 #include "runtime/handshake/handshake.h"
 #include "runtime/transport/passing_failure.h"
+#include "runtime/transport/tcp/operator_socket.h"
 #include "runtime/transport/tcp/tcp.h"
 
 namespace remotecl {
@@ -42,8 +43,19 @@ std::unique_ptr<Connection> Dialer::connect(std::chrono::milliseconds timeout, D
   return connection;
 }
 
+std::unique_ptr<Connection> Dialer::connect_for_monitor(std::chrono::milliseconds timeout) const {
+  auto stream = operator_socket::connect(address_);
+  if (stream == nullptr) return connect(timeout);
+  auto connection = wrap(std::move(stream));
+  secure(*connection, Patience::of().first_word);
+  return connection;
+}
+
 std::unique_ptr<Connection> Dialer::open(std::chrono::milliseconds timeout) const {
-  auto stream = tcp::connect(address_, timeout);
+  return wrap(tcp::connect(address_, timeout));
+}
+
+std::unique_ptr<Connection> Dialer::wrap(std::unique_ptr<StreamConnection> stream) const {
   if (tls_) return tls_->wrap(std::move(stream), address_);
   return stream;
 }

@@ -29,11 +29,15 @@ class Dialer {
   // The same, with a deadline for the TLS handshake.
   std::unique_ptr<Connection> connect(std::chrono::milliseconds timeout,
                                       std::chrono::steady_clock::time_point deadline) const;
+  // The same for a monitor: over the operators' socket if that is here, so that the server knows whose process asks.
+  std::unique_ptr<Connection> connect_for_monitor(std::chrono::milliseconds timeout) const;
   // The same in two steps, so that shutdown() can end the second one.
   std::unique_ptr<Connection> open(std::chrono::milliseconds timeout) const;
   void secure(Connection& connection, std::chrono::steady_clock::time_point deadline) const;
 
  private:
+  std::unique_ptr<Connection> wrap(std::unique_ptr<StreamConnection> stream) const;
+
   const Address address_;
   std::optional<AccessToken> token_;
   std::optional<TlsClient> tls_;

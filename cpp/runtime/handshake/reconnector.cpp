@@ -35,12 +35,12 @@ std::chrono::milliseconds reconnect_window() {
 }
 
 Reconnector::Reconnector(Address address, Invitation invitation, std::chrono::milliseconds window,
-                         std::chrono::milliseconds connect_timeout, Dial dial, News news)
+                         std::chrono::milliseconds connect_timeout, Joiner join, News news)
     : address_(std::move(address)),
       invitation_(invitation),
       window_(window),
       connect_timeout_(connect_timeout),
-      dial_(std::move(dial)),
+      join_(std::move(join)),
       news_(std::move(news)),
       pause_(kFirstPause),
       vain_pause_(kFirstPause) {}
@@ -63,10 +63,7 @@ void Reconnector::broken() {
 
 void Reconnector::stop() {
   thread_.request_stop();
-  {
-    MutexLock lock(thread_.mutex);
-    if (in_handshake_) in_handshake_->shutdown();
-  }
+  stopping_.request_stop();
   thread_.stop();
 }
 
@@ -198,17 +195,20 @@ Deadline Reconnector::end_of_attempt(Clock::time_point since) const {
   return std::max(now + std::chrono::milliseconds(kHandshakeTimeoutMs), now + (since + window_ - now) / 2);
 }
 
-std::shared_ptr<Connection> Reconnector::dial(Deadline deadline) {
+Joined Reconnector::join(const JoinRequest& request, Deadline deadline) {
   const auto note = [this](bool found_nobody) {
     MutexLock lock(thread_.mutex);
     found_nobody_ = found_nobody;
   };
   try {
-    auto connection = dial_(connect_timeout_, deadline);
+    Joined joined = join_(request, connect_timeout_, deadline, stopping_.get_token());
     note(false);
-    return connection;
-  } catch (...) {
+    return joined;
+  } catch (const NotConnected&) {
     note(true);
+    throw;
+  } catch (...) {
+    note(false);
     throw;
   }
 }
@@ -217,27 +217,11 @@ std::string Reconnector::carry_on(const Stream& stream, Deadline deadline) {
   const ResumableConnection::Attempt attempt = stream.connection->detach();
   std::string failure;
   try {
-    std::shared_ptr<Connection> connection = dial(deadline);
-    {
-      MutexLock lock(thread_.mutex);
-      if (thread_.is_stopping()) return "the session ends";
-      in_handshake_ = connection;
-    }
-    const auto leave = [this] {
-      MutexLock lock(thread_.mutex);
-      in_handshake_ = nullptr;
-    };
-    Resumption there{};
-    try {
-      there =
-          handshake_again(*connection, address_, stream.role, invitation_, attempt.received, stream.features, deadline);
-      connection = join_stripes(std::move(connection), address_,
-                                {invitation_.session, invitation_.epoch, there.stripes_key}, there.stripes, dial_);
-    } catch (...) {
-      leave();
-      throw;
-    }
-    leave();
+    Joined joined = join({stream.role, invitation_, stream.features, false, attempt.received}, deadline);
+    const Acceptance there = joined.taken;
+    const auto connection =
+        join_stripes(std::move(joined.connection), address_,
+                     {invitation_.session, invitation_.epoch, there.stripes_key}, stripes_of(there.features), join_);
     const std::uint64_t bytes = attempt.received + there.received;
     const bool was_in_vain = came_to_nothing(stream, bytes);
     if (!stream.connection->resume(attempt, connection, there.received) && !stream.connection->ended()) {

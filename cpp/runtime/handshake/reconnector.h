@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <random>
+#include <stop_token>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -30,7 +31,7 @@ class Reconnector {
 
   // `connect_timeout`: that of a stream's first connection.
   Reconnector(Address address, Invitation invitation, std::chrono::milliseconds window,
-              std::chrono::milliseconds connect_timeout, Dial dial, News news);
+              std::chrono::milliseconds connect_timeout, Joiner join, News news);
   ~Reconnector() { stop(); }
   Reconnector(const Reconnector&) = delete;
   Reconnector& operator=(const Reconnector&) = delete;
@@ -83,7 +84,7 @@ class Reconnector {
   bool came_to_nothing(const Stream& stream, std::uint64_t bytes);
   // The end of an attempt for streams that broke at `since`.
   Deadline end_of_attempt(std::chrono::steady_clock::time_point since) const;
-  std::shared_ptr<Connection> dial(Deadline deadline) EXCLUDES(thread_.mutex);
+  Joined join(const JoinRequest& request, Deadline deadline) EXCLUDES(thread_.mutex);
   // Returns an empty text, or why the stream cannot be resumed now.
   std::string carry_on(const Stream& stream, Deadline deadline) EXCLUDES(thread_.mutex);
   void give_up(const std::string& reason) EXCLUDES(thread_.mutex);
@@ -93,7 +94,7 @@ class Reconnector {
   const Invitation invitation_;
   const std::chrono::milliseconds window_;
   const std::chrono::milliseconds connect_timeout_;
-  const Dial dial_;
+  const Joiner join_;
   const News news_;
 
   // Used by the thread only.
@@ -103,7 +104,7 @@ class Reconnector {
   std::unordered_map<const ResumableConnection*, Flow> flows_;
 
   std::vector<Stream> streams_ GUARDED_BY(thread_.mutex);
-  std::shared_ptr<Connection> in_handshake_ GUARDED_BY(thread_.mutex);
+  std::stop_source stopping_;  // ends the present attempt
   std::string reason_ GUARDED_BY(thread_.mutex);
   bool found_nobody_ GUARDED_BY(thread_.mutex) = false;
   bool is_resuming_ GUARDED_BY(thread_.mutex) = false;  // a thread; only one does at a time

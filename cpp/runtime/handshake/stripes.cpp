@@ -20,13 +20,10 @@ constexpr std::chrono::milliseconds kOpenTimeout{2000};
 unsigned streams_of(unsigned cores) { return cores >= 16 ? 4 : 1; }
 
 // Returns null on failure, which does not affect the other connections.
-std::shared_ptr<Connection> open_stripe(const Address& address, const Invitation& group, unsigned index,
-                                        const Dial& dial) {
+std::shared_ptr<Connection> open_stripe(const Invitation& group, unsigned index, const Joiner& join) {
   const Deadline deadline = std::chrono::steady_clock::now() + kOpenTimeout;
   try {
-    std::shared_ptr<Connection> connection = dial(kOpenTimeout, deadline);
-    handshake_for_session(*connection, address, Role::kStripe, group, features_of_stripes(index), deadline);
-    return connection;
+    return join({Role::kStripe, group, features_of_stripes(index)}, kOpenTimeout, deadline, {}).connection;
   } catch (const std::exception&) {
     return nullptr;
   }
@@ -48,15 +45,14 @@ std::uint64_t taken_stripes(const Hello& hello, unsigned channels) {
 }
 
 std::vector<std::shared_ptr<Connection>> open_stripes(Connection& first, const Address& address,
-                                                      const Invitation& group, unsigned count, const Dial& dial) {
+                                                      const Invitation& group, unsigned count, const Joiner& join) {
   std::vector<std::shared_ptr<Connection>> opened;
   if (count < 2) return opened;
   // Connects in parallel, because each takes a few round trips.
   std::vector<std::future<std::shared_ptr<Connection>>> opening;
   try {
     for (unsigned index = 1; index < std::min(count, kStripesMax); ++index) {
-      opening.push_back(
-          std::async(std::launch::async, [&, index] { return open_stripe(address, group, index, dial); }));
+      opening.push_back(std::async(std::launch::async, [&, index] { return open_stripe(group, index, join); }));
     }
   } catch (const std::system_error&) {  // no thread could be started; those that were will do
   }
@@ -72,8 +68,8 @@ std::vector<std::shared_ptr<Connection>> open_stripes(Connection& first, const A
 }
 
 std::shared_ptr<Connection> join_stripes(std::shared_ptr<Connection> first, const Address& address,
-                                         const Invitation& group, unsigned count, const Dial& dial) {
-  auto carriers = open_stripes(*first, address, group, count, dial);
+                                         const Invitation& group, unsigned count, const Joiner& join) {
+  auto carriers = open_stripes(*first, address, group, count, join);
   if (carriers.empty()) return first;
   carriers.insert(carriers.begin(), std::move(first));
   return std::make_shared<StripedConnection>(std::move(carriers));

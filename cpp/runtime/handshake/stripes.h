@@ -1,10 +1,9 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <vector>
 
-#include "runtime/handshake/handshake.h"
+#include "runtime/handshake/joiner.h"
 
 namespace remotecl {
 
@@ -18,18 +17,14 @@ unsigned bulk_streams();
 std::uint64_t stripes_features(unsigned wanted = bulk_streams());
 std::uint64_t taken_stripes(const Hello& hello, unsigned channels = 1);
 
-// Makes a connection without its handshake. Establishing TLS may take until the deadline. Throws
-// ConnectionError.
-using Dial = std::function<std::shared_ptr<Connection>(std::chrono::milliseconds timeout, Deadline deadline)>;
-
 // After the Welcome of `first`, makes as many further connections as the server has accepted and as succeed,
 // in order. Reports their number to the server, which then reads the stream from all of them. `group` has the
 // session's id, and the key that the first handshake produced (stripes_key). Throws ConnectionError if
 // `first` is broken.
 std::vector<std::shared_ptr<Connection>> open_stripes(Connection& first, const Address& address,
-                                                      const Invitation& group, unsigned count, const Dial& dial);
+                                                      const Invitation& group, unsigned count, const Joiner& join);
 // The stream over all of them; `first`, if there are no others.
 std::shared_ptr<Connection> join_stripes(std::shared_ptr<Connection> first, const Address& address,
-                                         const Invitation& group, unsigned count, const Dial& dial);
+                                         const Invitation& group, unsigned count, const Joiner& join);
 
 }  // namespace remotecl

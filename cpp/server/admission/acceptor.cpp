@@ -34,12 +34,32 @@ class AcceptTrouble {
   std::chrono::steady_clock::time_point next_;
 };
 
+std::unique_ptr<tcp::Listener> listen_for_operators(std::uint16_t port) {
+  try {
+    return tcp::Listener::for_operators(port);
+  } catch (const std::system_error& error) {
+    log_warning(
+        "no socket for operators ({}): another program has its name, or another daemon of this machine the same port; "
+        "remotecl kick needs the token of a user with operator = true",
+        error.what());
+    return nullptr;
+  }
+}
+
 }  // namespace
 
 Acceptor::Acceptor(const Address& address, const TlsServer* tls, std::uint64_t epoch, RejectionCounts& refusals,
                    Serve serve)
-    : tls_(tls), epoch_(epoch), refusals_(refusals), serve_(std::move(serve)), listener_(address) {
-  acceptor_ = std::thread([this] { accept_all(); });
+    : tls_(tls),
+      epoch_(epoch),
+      refusals_(refusals),
+      serve_(std::move(serve)),
+      listener_(address),
+      for_operators_(listen_for_operators(listener_.address().port)) {}
+
+void Acceptor::start() {
+  acceptor_ = std::thread([this] { accept_all(listener_); });
+  if (for_operators_) acceptor_for_operators_ = std::thread([this] { accept_all(*for_operators_); });
 }
 
 Acceptor::~Acceptor() { close(); }
@@ -51,7 +71,9 @@ std::size_t Acceptor::connections() const {
 
 void Acceptor::close() {
   listener_.close();
+  if (for_operators_) for_operators_->close();
   if (acceptor_.joinable()) acceptor_.join();
+  if (acceptor_for_operators_.joinable()) acceptor_for_operators_.join();
   pending_handshakes_.shutdown_all();
 }
 
@@ -68,9 +90,9 @@ void Acceptor::refuse(Connection& connection, Refusal why, WelcomeStatus status,
   server::refuse(connection, epoch_, status, text);
 }
 
-void Acceptor::accept_all() {
+void Acceptor::accept_all(tcp::Listener& listener) {
   AcceptTrouble trouble;
-  while (auto stream = listener_.accept([&trouble](const std::error_code& why) { trouble.note(why); })) {
+  while (auto stream = listener.accept([&trouble](const std::error_code& why) { trouble.note(why); })) {
     trouble.end();
     if (tls_ != nullptr) {
       begin(tls_->wrap(std::move(stream)));

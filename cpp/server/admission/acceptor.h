@@ -22,12 +22,15 @@ class Acceptor {
   // Called on the connection's thread, which ends afterwards.
   using Serve = std::function<void(IncomingConnection&)>;
 
-  // Starts listening and accepting. `tls` (null for no TLS) and `refusals` must outlive this. Throws
-  // ConnectionError.
+  // Listens at the address, and at the operators' socket beside its port. `tls` (null for no TLS) and `refusals` must
+  // outlive this. Throws ConnectionError.
   Acceptor(const Address& address, const TlsServer* tls, std::uint64_t epoch, RejectionCounts& refusals, Serve serve);
   ~Acceptor();
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
+
+  // Starts accepting. Call it once.
+  void start();
 
   Address address() const { return listener_.address(); }
   // All present connections, including those being served.
@@ -39,7 +42,7 @@ class Acceptor {
   bool wait(std::chrono::steady_clock::time_point end) EXCLUDES(mutex_);
 
  private:
-  void accept_all();
+  void accept_all(tcp::Listener& listener);
   void begin(std::unique_ptr<Connection> connection);
   void serve(std::unique_ptr<Connection> connection, PendingHandshakes::Slot slot) EXCLUDES(mutex_);
   void shake_hands(std::unique_ptr<Connection> connection, PendingHandshakes::Slot slot);
@@ -53,11 +56,12 @@ class Acceptor {
   const Serve serve_;
   PendingHandshakes pending_handshakes_;
   tcp::Listener listener_;
+  const std::unique_ptr<tcp::Listener> for_operators_;  // null if another daemon has the name
 
   mutable Mutex mutex_;
   ConditionVariable thread_left_;
   std::size_t threads_ GUARDED_BY(mutex_) = 0;
-  std::thread acceptor_;
+  std::thread acceptor_, acceptor_for_operators_;
 };
 
 }  // namespace remotecl::server

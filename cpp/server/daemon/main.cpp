@@ -230,6 +230,7 @@ std::unique_ptr<server::MetricsPort> open_metrics(server::Server& server, const 
   if (!wanted.is_loopback())
     server::log_warning("--metrics: whoever reaches {} can read how busy this server is", wanted.text());
   auto port = std::make_unique<server::MetricsPort>(wanted, [&server] { return server.metrics(); });
+  server.add_own_port(port->address().port);
   std::printf("metrics on http://%s/metrics\n", port->address().text().c_str());
   return port;
 }

@@ -2,8 +2,10 @@
 
 #include "runtime/crypto/secret.h"
 #include "runtime/handshake/proof.h"
+#include "runtime/transport/tcp/peer_user.h"
 #include "server/handlers/dispatch.h"
 #include "server/isolation/process_host.h"
+#include "server/peer/local_link_dialer.h"
 #include "server/session/session_host.h"
 #include "server/sockets/local_socket_broker.h"
 #include "server/util/format.h"
@@ -52,8 +54,10 @@ class Claims {
   std::vector<Ref<DeviceTurn>> seen_;
 };
 
-Ref<SocketBroker> open_sockets_here(const Grant& grant, std::uint64_t session) {
-  return make_ref<LocalSocketBroker>(SocketPermissions(grant), session, grant.user().name());
+MakeSocketBroker open_sockets_here(const OwnPorts& ports) {
+  return [&ports](const Grant& grant, std::uint64_t session) {
+    return make_ref<LocalSocketBroker>(SocketPermissions(grant), ports, session, grant.user().name());
+  };
 }
 
 }  // namespace
@@ -73,18 +77,24 @@ Server::Server(const Address& address, const DeviceSelection& devices, std::opti
       isolation_(choose(driver_)),
       peers_(std::move(peers)),
       store_(store),
-      sockets_(limits.has_kernel_sockets ? open_sockets_here : MakeSocketBroker()),
+      sockets_(limits.has_kernel_sockets ? open_sockets_here(own_ports_) : MakeSocketBroker()),
       users_(std::make_shared<Users>(std::move(token), std::move(limits), driver_)) {
   fill_random(std::as_writable_bytes(std::span(&epoch_, 1)));
+  const MakeLinkDialer dialers = [this](LinkAsker asker) {
+    return make_ref<LocalLinkDialer>(LocalLinkDialer::Daemon{peers_, own_ports_, epoch_}, std::move(asker));
+  };
   if (isolates_) {
-    host_ = std::make_unique<ProcessHost>(*std::move(isolation_), driver_, refusals_, epoch_, peers_, store_, sockets_);
+    host_ =
+        std::make_unique<ProcessHost>(*std::move(isolation_), driver_, refusals_, epoch_, dialers, store_, sockets_);
   } else {
-    host_ = std::make_unique<SessionHost>(handler_table(), driver_, refusals_, epoch_, peers_, nullptr, store_,
+    host_ = std::make_unique<SessionHost>(handler_table(), driver_, refusals_, epoch_, peers_, dialers, nullptr, store_,
                                           tls_ ? nullptr : rdma, sockets_);
   }
   prepare_proofs();  // saves the first client the wait
   acceptor_ = std::make_unique<Acceptor>(address, tls_ ? &*tls_ : nullptr, epoch_, refusals_,
                                          [this](IncomingConnection& incoming) { serve(incoming); });
+  own_ports_.add(acceptor_->address().port);
+  acceptor_->start();
 }
 
 Server::~Server() { stop(std::chrono::hours(24)); }
@@ -107,7 +117,7 @@ bool Server::stop(std::chrono::milliseconds timeout) {
 }
 
 std::string Server::metrics() {
-  const StatusReport report = host_->report(Address{"127.0.0.1", 0}, kMetricsPatience);
+  const StatusReport report = host_->report(Viewer::of_all(), kMetricsPatience);
   return server::metrics(report, host_->crashes(), identity_, driver_, *users(), refusals_, store_);
 }
 
@@ -141,7 +151,10 @@ void Server::refuse(Connection& connection, Refusal why, WelcomeStatus status, s
 void Server::serve(IncomingConnection& incoming) {
   const bool is_client = incoming.hello.role == Role::kControl || incoming.hello.role == Role::kMonitor;
   // Further connections of a session, and peers, prove that they know a secret instead.
-  if (!is_client || (incoming.hello.features & kFeatureResume) != 0) {
+  if (tcp::peer_user(*incoming.connection) && incoming.hello.role != Role::kMonitor) {
+    refuse(*incoming.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
+           "sessions do not begin at the operators' socket; connect to the server's port");
+  } else if (!is_client || (incoming.hello.features & kFeatureResume) != 0) {
     host_->serve_further(incoming);
   } else if (tls_ && tls_->asks_for_certificates() && !has_certificate(*incoming.connection, epoch_)) {
     log_info("a client at {} was not let in: no certificate", incoming.from.text());

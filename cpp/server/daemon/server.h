@@ -15,6 +15,7 @@
 #include "server/admission/acceptor.h"
 #include "server/admission/handshake.h"
 #include "server/admission/incoming_connection.h"
+#include "server/admission/own_ports.h"
 #include "server/admission/peer_rules.h"
 #include "server/admission/rejection_counts.h"
 #include "server/admission/users.h"
@@ -58,6 +59,8 @@ class Server {
   // Starts no more sessions. Calls `empty` once, on any thread, when there is none: at once, or when the last
   // one has left.
   void drain(std::function<void()> empty) EXCLUDES(mutex_);
+  // Another port where this daemon listens. Nothing connects there for a session.
+  void add_own_port(std::uint16_t port) { own_ports_.add(port); }
   // The text for Prometheus.
   std::string metrics();
 
@@ -73,7 +76,7 @@ class Server {
   void serve_control(IncomingConnection& incoming);
   void serve_monitor(IncomingConnection& incoming);
   void answer_monitor(Connection& connection, const Address& from, const User& user);
-  bool answer_kick(Connection& connection, const KickSession& question, const User& user);
+  bool answer_kick(Connection& connection, const KickSession& question, const User& user, bool is_operator);
   void forget_monitor(Connection& connection) EXCLUDES(mutex_);
   // The session's grant, or null if it was refused.
   std::unique_ptr<Grant> grant(Connection& connection, const Admission& admission, const Users& users);
@@ -88,6 +91,7 @@ class Server {
   std::optional<ProcessCommand> isolation_;
   const bool isolates_ = isolation_.has_value();
   const PeerRules peers_;
+  OwnPorts own_ports_;
   Store* const store_;
   const DaemonIdentity identity_ = DaemonIdentity::own();
   const MakeSocketBroker sockets_;

@@ -13,9 +13,8 @@ constexpr std::string_view kKicked =
     "this session was ended by hand (remotecl kick); ask whoever runs the server why, and start the program again";
 constexpr std::string_view kWhoMayKick =
     "only an operator may end others' sessions: log in to the server's machine as the user that the server runs as, or "
-    "as "
-    "root, and name the server there by loopback; or have whoever runs it write operator = true for the user of your "
-    "token (--limits)";
+    "as root, and name the server there as 127.0.0.1 with its port; or have whoever runs it write operator = true for "
+    "the user of your token (--limits)";
 constexpr std::string_view kStillBusy =
     "its client has been told, but a command or a build of it goes on on the server, and keeps what the session had "
     "until it ends; where it never does, start the server anew. A server with --isolate would have ended its process";
@@ -30,6 +29,14 @@ std::vector<StoreStatus> stores_of(Store* store) {
   std::vector<StoreStatus> stores{status_of(*store)};
   if (store->uploads() != nullptr) stores.push_back(status_of(*store->uploads()));
   return stores;
+}
+
+// An operator is a user that is configured as one or, at the operators' socket, who could end the daemon's process.
+// Nothing else about a connection says whose it is: the daemon itself and others make connections for sessions.
+bool is_operator(const Connection& connection, const User& user) {
+  if (user.limits().is_operator.value_or(false)) return true;
+  const std::optional<uid_t> who = tcp::peer_user(connection);
+  return who && (*who == 0 || *who == ::geteuid());
 }
 
 }  // namespace
@@ -72,6 +79,7 @@ void Server::forget_monitor(Connection& connection) {
 void Server::answer_monitor(Connection& connection, const Address& from, const User& user) {
   std::array<std::byte, kMessageHeaderSize> header_bytes;
   std::array<std::byte, sizeof(Token) + sizeof(std::uint64_t)> buffer;
+  const Viewer viewer{is_operator(connection, user), user.name(), from};
   while (connection.read_exactly(header_bytes)) {
     const auto header = decode_frame<MessageHeader>(header_bytes);
     const bool kicks = header.code == Code::kKickSession;
@@ -87,10 +95,10 @@ void Server::answer_monitor(Connection& connection, const Address& from, const U
     if (kicks) {
       KickSession question{};
       Decoder(bytes).read(question);
-      if (!answer_kick(connection, question, user)) return;
+      if (!answer_kick(connection, question, user, viewer.is_operator)) return;
       continue;
     }
-    StatusReport report = host_->report(from, LoadSampler::kPatience);
+    StatusReport report = host_->report(viewer, LoadSampler::kPatience);
     report.stores = stores_of(store_);
     GetStatus question{};
     Decoder(bytes).read(question);
@@ -98,14 +106,8 @@ void Server::answer_monitor(Connection& connection, const Address& from, const U
   }
 }
 
-// An operator may end any session: a user that is configured as one, or, on this machine, a client of a user
-// who could end the daemon's process. A user with a token of their own may end the sessions of that token.
-bool Server::answer_kick(Connection& connection, const KickSession& question, const User& user) {
-  bool is_operator = user.limits().is_operator.value_or(false);
-  if (!is_operator) {
-    const std::optional<uid_t> who = tcp::peer_user(connection);
-    is_operator = who && (*who == 0 || *who == ::geteuid());
-  }
+// An operator may end any session. A user with a token of their own may end the sessions of that token.
+bool Server::answer_kick(Connection& connection, const KickSession& question, const User& user, bool is_operator) {
   SessionKicked answer{question.token, KickResult::kRefused, kWhoMayKick};
   if (is_operator || user.is_one_person()) {
     answer.result = host_->kick(question.session, is_operator ? nullptr : &user, std::string(kKicked));

@@ -1,9 +1,10 @@
 #include "server/isolation/daemon_requests.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <utility>
-
-#include "runtime/transport/connection.h"
+#include <vector>
 
 namespace remotecl::server {
 
@@ -13,22 +14,39 @@ std::uint64_t DaemonRequests::begin() {
   return last_;
 }
 
-DaemonRequests::Reply DaemonRequests::await(std::uint64_t number, bool is_sent) {
+DaemonRequests::Reply DaemonRequests::await(std::uint64_t number, bool is_sent, const std::stop_token& stop) {
+  const std::stop_callback wake(stop, [this] {
+    MutexLock lock(mutex_);
+    changed_.notify_all();
+  });
   MutexLock lock(mutex_);
-  while (is_sent && !stopped_ && !replies_[number].is_there) changed_.wait(mutex_);
+  while (is_sent && !stopped_ && !stop.stop_requested() && !replies_[number].is_there) changed_.wait(mutex_);
   Reply reply = std::move(replies_[number]);
   replies_.erase(number);
   return reply;
 }
 
-int DaemonRequests::connect(const Address& address, std::chrono::milliseconds timeout) {
+SessionChannel::Packet DaemonRequests::dial(const LinkDialer::Wanted& wanted, std::chrono::milliseconds timeout,
+                                            Deadline deadline, const std::stop_token& stop) {
   const std::uint64_t number = begin();
-  const auto timeout_ms = static_cast<std::uint32_t>(timeout.count());
-  Reply reply =
-      await(number, channel_.deliver(PacketType::kDial, DialMessage{number, address.host, address.port, timeout_ms}));
-  if (reply.descriptor.valid()) return reply.descriptor.release();
-  throw ConnectionError(!reply.failure.empty() ? reply.failure
-                                               : "cannot connect to " + address.text() + ": the server is ending");
+  const JoinRequest& request = wanted.request;
+  std::vector<PeerAddress> addresses;
+  for (const Address& address : wanted.addresses) addresses.push_back({address.host, address.port});
+  const auto patience =
+      std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+  const DialMessage message{number,
+                            request.role,
+                            request.invitation.session,
+                            request.invitation.epoch,
+                            request.invitation.secret,
+                            request.features,
+                            request.received ? 1u : 0u,
+                            request.received.value_or(0),
+                            std::span<const PeerAddress>(addresses),
+                            wanted.pin ? std::as_bytes(std::span(*wanted.pin)) : Bytes(),
+                            static_cast<std::uint32_t>(timeout.count()),
+                            static_cast<std::uint32_t>(std::clamp<std::int64_t>(patience, 1, UINT32_MAX))};
+  return std::move(await(number, channel_.deliver(PacketType::kDial, message), stop).dialed);
 }
 
 int DaemonRequests::open(const SharedMemoryOffer& offer) {
@@ -72,6 +90,17 @@ void DaemonRequests::done(SessionChannel::Packet packet) {
   at->second.error = message.error;
   at->second.checksum = message.checksum;
   if (!packet.descriptors.empty()) at->second.descriptor = std::move(packet.descriptors.front());
+  changed_.notify_all();
+}
+
+void DaemonRequests::dialed(SessionChannel::Packet packet) {
+  DialedMessage message;
+  if (!packet.read(message)) return;
+  MutexLock lock(mutex_);
+  const auto at = replies_.find(message.number);
+  if (at == replies_.end()) return;
+  at->second.is_there = true;
+  at->second.dialed = std::move(packet);
   changed_.notify_all();
 }
 

@@ -7,19 +7,21 @@
 
 #include "runtime/base/mutex.h"
 #include "runtime/transport/shm/shared_memory_segment.h"
+#include "server/isolation/link_messages.h"
 #include "server/isolation/session_channel.h"
 
 namespace remotecl::server {
 
-// Services of the daemon for a session's process, which may not do these itself: connecting to other
-// servers, opening memory that a client or another server offers to share, using the store, and opening sockets for
-// kernels. Any thread except the one that receives from the channel.
+// Services of the daemon for a session's process, which may not do these itself: links to other servers, opening memory
+// that a client or another server offers to share, using the store, and opening sockets for kernels. Any thread except
+// the one that receives from the channel.
 class DaemonRequests {
  public:
   explicit DaemonRequests(SessionChannel& channel) : channel_(channel) {}
 
-  // Returns a connected socket. Throws ConnectionError.
-  int connect(const Address& address, std::chrono::milliseconds timeout) EXCLUDES(mutex_);
+  // The daemon's answer, a DialedMessage; no payload if none comes. A request to stop ends the wait.
+  SessionChannel::Packet dial(const LinkDialer::Wanted& wanted, std::chrono::milliseconds timeout, Deadline deadline,
+                              const std::stop_token& stop) EXCLUDES(mutex_);
   // Returns -1 if there is no such offer.
   int open(const SharedMemoryOffer& offer) EXCLUDES(mutex_);
   // Memory with what the store has under this key; -1: it has nothing.
@@ -42,6 +44,7 @@ class DaemonRequests {
 
   // Called on the channel's thread: a reply has come, or no more will come.
   void done(SessionChannel::Packet packet) EXCLUDES(mutex_);
+  void dialed(SessionChannel::Packet packet) EXCLUDES(mutex_);
   void stop() EXCLUDES(mutex_);
 
  private:
@@ -51,11 +54,12 @@ class DaemonRequests {
     std::int32_t error = 0;
     std::uint64_t checksum = 0;
     Descriptor descriptor;
+    SessionChannel::Packet dialed{};
   };
 
   void store(PacketType type, const Digest& key, const Descriptor& memory) EXCLUDES(mutex_);
   std::uint64_t begin() EXCLUDES(mutex_);
-  Reply await(std::uint64_t number, bool is_sent) EXCLUDES(mutex_);
+  Reply await(std::uint64_t number, bool is_sent, const std::stop_token& stop = {}) EXCLUDES(mutex_);
 
   SessionChannel& channel_;
   Mutex mutex_;

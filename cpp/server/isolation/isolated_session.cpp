@@ -10,7 +10,6 @@
 #include "runtime/store/store.h"
 #include "runtime/transport/shm/shared_memory_segment.h"
 #include "runtime/transport/tcp/stream_connection.h"
-#include "runtime/transport/tcp/tcp.h"
 #include "server/isolation/content_memory.h"
 #include "server/util/log.h"
 
@@ -35,7 +34,7 @@ bool is_socket(const Connection& connection) { return dynamic_cast<const StreamC
 IsolatedSession::IsolatedSession(std::unique_ptr<ChildProcess> process, std::unique_ptr<SessionShare> share,
                                  Address client, const User& user, SessionLoad load,
                                  std::function<void(bool)> wants_loads, std::function<void()> load_changed,
-                                 const PeerRules& peers, ContentStore* store, Ref<SocketBroker> sockets)
+                                 Ref<LinkDialer> dialer, ContentStore* store, Ref<SocketBroker> sockets)
     : process_(std::move(process)),
       share_(std::move(share)),
       watch_(static_cast<std::uint64_t>(process_->id())),
@@ -43,7 +42,7 @@ IsolatedSession::IsolatedSession(std::unique_ptr<ChildProcess> process, std::uni
       user_(user.name()),
       wants_loads_(std::move(wants_loads)),
       load_(std::move(load), std::move(load_changed)),
-      peers_(peers),
+      dialer_(std::move(dialer)),
       content_(store, user_, user.is_one_person()),
       sockets_(std::move(sockets)) {
   report_.totals.sessions = report_.totals.begun = 1;
@@ -148,6 +147,7 @@ ProcessEnd IsolatedSession::run() {
     gone_ = true;
     changed_.notify_all();
   }
+  ending_.request_stop();
   end_relays();
   if (first_thread_.joinable()) first_thread_.join();
   return end;
@@ -172,23 +172,6 @@ void IsolatedSession::answer(std::uint64_t number, std::string_view failure, con
   channel.deliver(PacketType::kDone, message, {}, watch_.handle());
 }
 
-// The process has checked the address, but it may be under an attacker's control, so the daemon checks again.
-std::unique_ptr<StreamConnection> IsolatedSession::connect(const Address& to, std::chrono::milliseconds timeout) const {
-  const auto end = std::chrono::steady_clock::now() + timeout;
-  std::string failure;
-  for (const Address& number : tcp::resolve(to, timeout)) {
-    failure = peers_.objection(number, client_);
-    if (!failure.empty()) continue;
-    try {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
-      return tcp::connect(number, std::max(left, std::chrono::milliseconds(1)));
-    } catch (const ConnectionError& error) {
-      failure = error.what();
-    }
-  }
-  throw ConnectionError(failure);
-}
-
 void IsolatedSession::run_request(std::uint64_t number, std::function<Given()> work) {
   if (requests_running_ >= kRequestsMax) return answer(number, "too many connections at a time", Descriptor(), -EAGAIN);
   ++requests_running_;
@@ -211,11 +194,73 @@ void IsolatedSession::run_request(std::uint64_t number, std::function<Given()> w
 }
 
 void IsolatedSession::dial(const DialMessage& message) {
+  const std::uint64_t number = message.number;
+  const auto wanted = message.wanted();
+  const auto fail = [&](std::string_view why) { answer(DialedMessage{number, why, 0, 0, 0, {}, {}}, Descriptor()); };
+  if (!wanted) return fail("that is no connection of a link");
+  if (dials_running_ >= kDialsMax) return fail("too many connections at a time");
   const auto timeout = std::min(std::chrono::milliseconds(message.timeout_ms), kDialTimeMax);
-  run_request(message.number, [this, address = Address{std::string(message.host), message.port}, timeout] {
-    const auto connection = connect(address, timeout);
-    return Descriptor(::fcntl(connection->wait_handle(), F_DUPFD_CLOEXEC, 0));
-  });
+  const auto deadline =
+      std::chrono::steady_clock::now() + std::min(std::chrono::milliseconds(message.patience_ms), kDialTimeMax);
+  ++dials_running_;
+  try {
+    dials_.post([this, number, wanted = *wanted, timeout, deadline] {
+      run_dial(number, wanted, timeout, deadline);
+      --dials_running_;
+    });
+  } catch (const std::system_error& error) {
+    --dials_running_;
+    fail(error.what());
+  }
+}
+
+// The process gets connections that another server has accepted as parts of a link, and no others.
+void IsolatedSession::run_dial(std::uint64_t number, const LinkDialer::Wanted& wanted,
+                               std::chrono::milliseconds timeout, Deadline deadline) {
+  DialedMessage message{number, {}, 0, 0, 0, {}, {}};
+  std::string failure;
+  try {
+    LinkDialer::Dialed dialed = dialer_->dial(wanted, timeout, deadline, ending_.get_token());
+    const Acceptance& taken = dialed.taken;
+    message = {
+        number, {}, 0, taken.features, taken.received, taken.stripes_key, {dialed.address.host, dialed.address.port}};
+    const Descriptor descriptor = hand_over(std::move(dialed.connection));
+    if (answer(message, descriptor)) return;
+    failure = "the daemon has too many descriptors on their way";
+  } catch (const StreamGone& gone) {
+    failure = gone.what();
+    message.is_gone = 1;
+  } catch (const std::exception& error) {
+    failure = error.what();
+  }
+  answer(DialedMessage{number, failure, message.is_gone, 0, 0, {}, {}}, Descriptor());
+}
+
+bool IsolatedSession::answer(const DialedMessage& message, const Descriptor& descriptor) {
+  SessionChannel& channel = process_->channel();
+  if (!descriptor.valid()) return channel.deliver(PacketType::kDialed, message, {}, watch_.handle());
+  return channel.deliver(PacketType::kDialed, message, {descriptor.get()}, watch_.handle());
+}
+
+Descriptor IsolatedSession::hand_over(std::unique_ptr<Connection> connection) {
+  if (is_socket(*connection)) return Descriptor(::fcntl(connection->wait_handle(), F_DUPFD_CLOEXEC, 0));
+  if (dialed_relays_ >= kRelaysMax) throw ConnectionError("too many links speak TLS at a time");
+  const auto relay = std::make_shared<TlsRelay>(connection);
+  Descriptor end = relay->take_end();
+  if (!enter(*relay)) throw ConnectionError("the session ends");
+  ++dialed_relays_;
+  try {
+    relay_threads_.post([this, relay] {
+      relay->run();
+      --dialed_relays_;
+      leave(*relay);
+    });
+  } catch (const std::system_error&) {
+    --dialed_relays_;
+    leave(*relay);
+    throw;
+  }
+  return end;
 }
 
 void IsolatedSession::open(const OpenMessage& message) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -13,10 +14,10 @@
 
 #include "runtime/base/mutex.h"
 #include "runtime/base/process_watch.h"
-#include "server/admission/peer_rules.h"
 #include "server/admission/users.h"
 #include "server/isolation/child_process.h"
 #include "server/isolation/contained_content.h"
+#include "server/isolation/link_messages.h"
 #include "server/isolation/process_load.h"
 #include "server/isolation/process_packets.h"
 #include "server/isolation/session_claims.h"
@@ -33,11 +34,11 @@ namespace remotecl::server {
 class IsolatedSession {
  public:
   // `load`: with no load yet. `wants_loads` is called when the session begins and when it ends
-  // to watch others' loads. `peers` and `store` must outlive it; `store` is null if there is none. `sockets`: opens
-  // those of kernels; null if they have none.
+  // to watch others' loads. `store` must outlive it, and is null if there is none. `dialer`: connects to others'
+  // servers. `sockets`: opens those of kernels; null if they have none.
   IsolatedSession(std::unique_ptr<ChildProcess> process, std::unique_ptr<SessionShare> share, Address client,
                   const User& user, SessionLoad load, std::function<void(bool)> wants_loads,
-                  std::function<void()> load_changed, const PeerRules& peers, ContentStore* store,
+                  std::function<void()> load_changed, Ref<LinkDialer> dialer, ContentStore* store,
                   Ref<SocketBroker> sockets);
 
   const Address& client() const { return client_; }
@@ -82,6 +83,9 @@ class IsolatedSession {
  private:
   static constexpr std::size_t kRequestsMax = 128;    // at the same time
   static constexpr std::uint64_t kQuestionsMax = 64;  // that the process has not answered
+  static constexpr std::size_t kDialsMax = 2048;      // that are running or waiting
+  static constexpr std::size_t kDialThreads = 16;
+  static constexpr std::size_t kRelaysMax = 512;  // TLS connections of links
 
   // What the process gets for a request.
   struct Given {
@@ -101,8 +105,12 @@ class IsolatedSession {
   void end_for(const std::string& wrong) EXCLUDES(mutex_);
   // Returns false if nobody has asked for the report, or if it is malformed.
   bool take_report(const SessionChannel::Packet& packet, const ReportMessage& message) EXCLUDES(mutex_);
-  std::unique_ptr<StreamConnection> connect(const Address& to, std::chrono::milliseconds timeout) const;
   void dial(const DialMessage& message);
+  void run_dial(std::uint64_t number, const LinkDialer::Wanted& wanted, std::chrono::milliseconds timeout,
+                Deadline deadline);
+  // Returns what the process gets of a connection.
+  Descriptor hand_over(std::unique_ptr<Connection> connection) EXCLUDES(mutex_);
+  bool answer(const DialedMessage& message, const Descriptor& descriptor);
   void open(const OpenMessage& message);
   void find(const StoreMessage& message);
   void keep(const StoreMessage& message, SessionChannel::Packet& packet);
@@ -123,7 +131,7 @@ class IsolatedSession {
   const std::string user_;
   const std::function<void(bool)> wants_loads_;
   ProcessLoad load_;
-  const PeerRules& peers_;
+  const Ref<LinkDialer> dialer_;
   ContainedContent content_;
   const Ref<SocketBroker> sockets_;
   std::atomic<bool> has_begun_{false};
@@ -142,6 +150,11 @@ class IsolatedSession {
   std::set<TlsRelay*> relays_ GUARDED_BY(mutex_);
   std::atomic<std::size_t> requests_running_{0};
   Worker requests_{4};  // does what the process is not allowed to
+  std::atomic<std::size_t> dialed_relays_{0};
+  Worker relay_threads_{kRelaysMax};
+  std::atomic<std::size_t> dials_running_{0};
+  std::stop_source ending_;     // ends dials
+  Worker dials_{kDialThreads};  // last, because they begin relays
 };
 
 }  // namespace remotecl::server

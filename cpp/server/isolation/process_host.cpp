@@ -56,11 +56,11 @@ SessionLoad no_load(const Admission& admission, const Grant& grant, std::size_t 
 }  // namespace
 
 ProcessHost::ProcessHost(ProcessCommand command, const NativeDriver& driver, RejectionCounts& refusals,
-                         std::uint64_t epoch, const PeerRules& peers, ContentStore* store, MakeSocketBroker sockets)
+                         std::uint64_t epoch, MakeLinkDialer dialers, ContentStore* store, MakeSocketBroker sockets)
     : driver_(driver),
       refusals_(refusals),
       epoch_(epoch),
-      peers_(peers),
+      dialers_(std::move(dialers)),
       store_(store),
       sockets_(std::move(sockets)),
       spares_(std::move(command)) {
@@ -82,7 +82,8 @@ void ProcessHost::serve_session(IncomingConnection& incoming, const Admission& a
       std::move(process), std::move(share), incoming.from, grant->user(),
       no_load(admission, *grant, driver_.devices().size()),
       [this, id = admission.session](bool is_wanted) { watch_loads(id, is_wanted); }, [this] { loads_.changed(); },
-      peers_, store_, sockets_ ? sockets_(*grant, admission.session) : Ref<SocketBroker>());
+      dialers_({admission.session, grant->user().name(), incoming.from}), store_,
+      sockets_ ? sockets_(*grant, admission.session) : Ref<SocketBroker>());
   if (!add(admission.session, session)) return;
   const std::vector<std::uint32_t> devices = grant->devices();
   const bool begun = session->begin(incoming, begin_message(incoming, admission, *grant, epoch_, devices));
@@ -215,7 +216,7 @@ void ProcessHost::close() {
   for (const auto& [id, session] : sessions_) session->close();
 }
 
-StatusReport ProcessHost::report(const Address& from, std::chrono::seconds patience) {
+StatusReport ProcessHost::report(const Viewer& viewer, std::chrono::seconds patience) {
   StatusReport report;
   std::vector<SessionPointer> sessions;
   {
@@ -228,13 +229,13 @@ StatusReport ProcessHost::report(const Address& from, std::chrono::seconds patie
   const Deadline deadline = std::chrono::steady_clock::now() + kReportTime;
   for (const SessionPointer& session : sessions) {
     StatusReport more = session->report(number, deadline);
-    if (!from.is_loopback() && session->client().host != from.host) {
+    if (!viewer.sees(session->user(), session->client())) {
       more.sessions.clear();
       more.links.clear();
     }
     report.add(more);
   }
-  if (!from.is_loopback()) report.hide_other_users();
+  if (!viewer.is_operator) report.hide_other_users(viewer.user);
   return report;
 }
 

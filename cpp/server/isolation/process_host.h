@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "runtime/base/mutex.h"
-#include "server/admission/peer_rules.h"
 #include "server/admission/rejection_counts.h"
 #include "server/driver/native_driver.h"
 #include "server/isolation/isolated_session.h"
@@ -25,16 +24,17 @@ namespace remotecl::server {
 // the reason. Any thread.
 class ProcessHost final : public Host, private LoadSource {
  public:
-  // `driver`, `refusals` and `store` must outlive it; `store` is null if there is none. `sockets`: empty if kernels
+  // `driver`, `refusals` and `store` must outlive it; `store` is null if there is none. `dialers`: connect sessions to
+  // others' servers. `sockets`: empty if kernels
   // have none.
   ProcessHost(ProcessCommand command, const NativeDriver& driver, RejectionCounts& refusals, std::uint64_t epoch,
-              const PeerRules& peers, ContentStore* store, MakeSocketBroker sockets = nullptr);
+              MakeLinkDialer dialers, ContentStore* store, MakeSocketBroker sockets = nullptr);
 
   void serve_session(IncomingConnection& incoming, const Admission& admission, std::unique_ptr<Grant> grant) override
       EXCLUDES(mutex_);
   void serve_further(IncomingConnection& incoming) override EXCLUDES(mutex_);
   void close() override EXCLUDES(mutex_);
-  StatusReport report(const Address& from, std::chrono::seconds patience) override EXCLUDES(mutex_);
+  StatusReport report(const Viewer& viewer, std::chrono::seconds patience) override EXCLUDES(mutex_);
   KickResult kick(std::uint64_t session, const User* user, const std::string& words) override EXCLUDES(mutex_);
   std::uint64_t crashes() const override EXCLUDES(mutex_);
 
@@ -64,7 +64,7 @@ class ProcessHost final : public Host, private LoadSource {
   const NativeDriver& driver_;
   RejectionCounts& refusals_;
   const std::uint64_t epoch_;
-  const PeerRules& peers_;
+  const MakeLinkDialer dialers_;
   ContentStore* const store_;
   const MakeSocketBroker sockets_;
   std::atomic<std::uint64_t> questions_{0};

@@ -21,13 +21,13 @@ namespace remotecl::server {
 // program.
 enum class PacketType : std::uint32_t {
   kUnreadable = 0,  // not sent: what has come was too short or too long, or not all of its descriptors could be taken
-  kReady = 1,  // the process is contained and has opened its driver
-  kBegin,      // a session, with its control connection and its pages of allowances and claims
-  kFurther,    // another connection of the session
-  kAsk,        // the daemon wants a report
+  kReady = 1,       // the process is contained and has opened its driver
+  kBegin,           // a session, with its control connection and its pages of allowances and claims
+  kFurther,         // another connection of the session
+  kAsk,             // the daemon wants a report
   kReport,
   kEnded,        // the session has ended in order; carries the last report
-  kDial,         // asks the daemon to connect to another server, which the process may not do
+  kDial,         // asks the daemon for a connection of a link to another server: a DialMessage (link_messages.h)
   kOpen,         // asks the daemon to open memory that a peer offers to share
   kDone,         // the daemon's answer to a request; with a descriptor if it succeeded and has something to give
   kKick,         // end the session
@@ -38,6 +38,7 @@ enum class PacketType : std::uint32_t {
   kWatchLoads,   // asks the other side to start or stop sending loads: a WatchLoads
   kOpenSocket,   // asks the daemon for a socket of a kernel: a SocketMessage
   kDoubtUpload,  // reports such a chunk as damaged: a StoreMessage that is not answered
+  kDialed,       // the answer to kDial: a DialedMessage, with the connection
   kLoads,        // to the daemon, the session's load of the devices; from it, that of others: a DeviceLoads
   kOwner,        // what the client says of the session's owner: an OwnerMessage that is not answered
   kClaim,        // asks the daemon for more of the user's limits: a ClaimMessage, answered in the allowances
@@ -86,16 +87,8 @@ struct ReadyMessage {
   REMOTECL_FIELDS(failures)
 };
 
-struct DialMessage {
-  std::uint64_t number;  // repeated in the answer
-  std::string_view host;
-  std::uint16_t port;
-  std::uint32_t timeout_ms;
-  REMOTECL_FIELDS(number, host, port, timeout_ms)
-};
-
 struct OpenMessage {
-  std::uint64_t number;
+  std::uint64_t number;  // repeated in the answer
   std::uint32_t process, descriptor;
   std::uint64_t cookie;
   REMOTECL_FIELDS(number, process, descriptor, cookie)

@@ -20,6 +20,7 @@
 #include "runtime/transport/tcp/tcp.h"
 #include "server/handlers/dispatch.h"
 #include "server/isolation/child_process.h"
+#include "server/isolation/daemon_link_dialer.h"
 #include "server/isolation/daemon_requests.h"
 #include "server/isolation/daemon_socket_broker.h"
 #include "server/isolation/daemon_store.h"
@@ -30,8 +31,6 @@
 
 namespace remotecl::server {
 namespace {
-
-const Address kDaemon{"127.0.0.1", 0};  // a monitor at this address sees all sessions
 
 // The user's place for a session stays taken while the process saves builds after the session's end.
 constexpr std::chrono::seconds kSaveTime{2};
@@ -74,6 +73,8 @@ class SessionProcess {
         return answer(packet);
       case PacketType::kDone:
         return requests_.done(std::move(packet));
+      case PacketType::kDialed:
+        return requests_.dialed(std::move(packet));
       case PacketType::kKick:
         return kick(packet);
       case PacketType::kWatchLoads:
@@ -100,6 +101,7 @@ class SessionProcess {
     // Ends the process when the driver does not let go of the session.
     host_ = std::make_unique<SessionHost>(
         handler_table(), driver_, refusals_, message.epoch, peers_,
+        [this](const LinkAsker&) { return Ref<LinkDialer>(make_ref<DaemonLinkDialer>(requests_)); },
         [this](Session& session) { end(session.lifetime().end_reason()); }, store_, rdma_, socket_brokers());
     host_->loads().exchange(
         [this](bool wanted) { channel_.deliver(PacketType::kWatchLoads, WatchLoads{wanted ? 1u : 0u}); });
@@ -204,7 +206,7 @@ class SessionProcess {
   }
 
   void send_report(PacketType type, std::uint64_t number, std::chrono::seconds patience, std::string_view why = {}) {
-    const std::vector<std::byte> report = encode(host_->report(kDaemon, patience));
+    const std::vector<std::byte> report = encode(host_->report(Viewer::of_all(), patience));
     const ReportMessage message{number, report, why};
     // An answer to the daemon is sent by the thread that receives, which must not wait for the daemon.
     type == PacketType::kEnded ? channel_.deliver(type, message) : channel_.send(type, message);
@@ -250,7 +252,6 @@ int run_session_process(const DeviceSelection& devices, const Containment& conta
   for (const std::string& failure : contain(containment)) failures += failure + "\n";
   SessionChannel channel{Descriptor(ChildProcess::kChannelDescriptor)};
   DaemonRequests requests(channel);
-  tcp::connect_through([&requests](const Address& to, auto timeout) { return requests.connect(to, timeout); });
   SharedMemorySegment::find_through([&requests](const SharedMemoryOffer& offer) { return requests.open(offer); });
   NativeDriver driver(devices);
   make_contexts(driver);

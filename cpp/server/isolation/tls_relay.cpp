@@ -3,9 +3,9 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <memory>
 #include <system_error>
 #include <thread>
-#include <vector>
 
 #include "runtime/transport/tcp/stream_connection.h"
 #include "server/util/log.h"
@@ -16,9 +16,10 @@ namespace {
 constexpr std::size_t kBufferSize = 256u << 10;  // for each direction
 
 void pass_on(Connection& from, Connection& to) {
-  std::vector<std::byte> bytes(kBufferSize);
-  for (std::size_t count = 0; (count = from.read_some(bytes)) != 0;) {
-    if (!to.write(Bytes(bytes).first(count))) return;
+  // Left untouched, so that a connection which carries little takes little memory.
+  const auto bytes = std::make_unique_for_overwrite<std::byte[]>(kBufferSize);
+  for (std::size_t count = 0; (count = from.read_some({bytes.get(), kBufferSize})) != 0;) {
+    if (!to.write(Bytes(bytes.get(), count))) return;
   }
 }
 

@@ -1,6 +1,5 @@
 #include "server/peer/link_connections.h"
 
-#include "runtime/handshake/dialer.h"
 #include "runtime/handshake/rdma_connector.h"
 #include "runtime/handshake/stripes.h"
 #include "runtime/transport/stream/resumable_connection.h"
@@ -49,7 +48,7 @@ std::unique_ptr<BulkTransport> LinkConnections::make_bulk(StreamCarrier carrier)
   return std::move(line.transport);
 }
 
-void LinkConnections::reconnect_to(const ServerName& server, const Invitation& invitation) {
+void LinkConnections::reconnect_to(const LinkDialer::Wanted& wanted, const Invitation& invitation) {
   ResumableConnection* const control = streams_.control();
   ResumableConnection* const bulk = streams_.bulk();
   if (control == nullptr && bulk == nullptr) {
@@ -57,9 +56,12 @@ void LinkConnections::reconnect_to(const ServerName& server, const Invitation& i
     return;
   }
   reconnector_ = std::make_unique<Reconnector>(
-      server.address, invitation, context_.recovery.window(), kConnectTimeout,
-      [this, dialer = std::make_shared<const Dialer>(server)](std::chrono::milliseconds timeout, Deadline deadline) {
-        return limit_rate(dialer->connect(timeout, deadline), context_.grant.rate_limits());
+      wanted.addresses.front(), invitation, context_.recovery.window(), kConnectTimeout,
+      [this, join = joiner(context_.dialer, wanted)](const JoinRequest& request, std::chrono::milliseconds timeout,
+                                                     Deadline deadline, const std::stop_token& stop) {
+        Joined joined = join(request, timeout, deadline, stop);
+        joined.connection = limit_rate(std::move(joined.connection), context_.grant.rate_limits());
+        return joined;
       },
       [this](const std::string& news) {
         const LogScope scope(context_.strand.id());

@@ -7,7 +7,6 @@
 
 #include "runtime/handshake/bulk_upgrade.h"
 #include "runtime/handshake/reconnector.h"
-#include "runtime/handshake/server_name.h"
 #include "runtime/handshake/stream_pair.h"
 #include "runtime/transport/bulk/bulk_transport.h"
 #include "runtime/transport/connection.h"
@@ -26,8 +25,9 @@ class LinkConnections {
   LinkConnections(const PeerContext& context, PeerId peer, StreamCarrier control, StreamCarrier bulk,
                   Acknowledge acknowledge);
 
-  // Call it before data moves. When a connection is lost, this side connects to that server again.
-  void reconnect_to(const ServerName& server, const Invitation& invitation);
+  // Call it before data moves. When a connection is lost, this side connects to that server again. The request of
+  // `wanted` is not used.
+  void reconnect_to(const LinkDialer::Wanted& wanted, const Invitation& invitation);
   void stop_reconnecting() {
     if (reconnector_) reconnector_->stop();
   }

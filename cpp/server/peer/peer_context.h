@@ -7,6 +7,7 @@
 #include "server/execution/peer_signals.h"
 #include "server/execution/strand.h"
 #include "server/network/kernel_names.h"
+#include "server/peer/link_dialer.h"
 #include "server/program/shared_builds.h"
 #include "server/transfer/lent_chunks.h"
 #include "server/transfer/transfer_table.h"
@@ -28,6 +29,7 @@ struct PeerContext {
   const StreamRecovery& recovery;
   const Grant& grant;
   const PeerRules& rules;  // where clients' other servers may be
+  const Ref<LinkDialer> dialer;
   const Address& address;  // the client's
 };
 

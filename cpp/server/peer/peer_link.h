@@ -37,7 +37,7 @@ class PeerLink final : public EventSink, public BulkRoute {
   ~PeerLink() override { stop(); }
 
   // Call it before start(). When a connection is lost, this side connects to that server again.
-  void reconnect_to(const ServerName& server, const Invitation& invitation) {
+  void reconnect_to(const LinkDialer::Wanted& server, const Invitation& invitation) {
     connections_.reconnect_to(server, invitation);
   }
   // The stream that the other side may continue on another connection; null if there is none.

@@ -4,12 +4,9 @@
 
 #include "runtime/crypto/secret.h"
 #include "runtime/handshake/bulk_upgrade.h"
-#include "runtime/handshake/dialer.h"
 #include "runtime/handshake/handshake.h"
 #include "runtime/handshake/rdma_request.h"
 #include "runtime/handshake/stripes.h"
-#include "runtime/transport/tcp/resolver.h"
-#include "runtime/transport/tcp/tcp.h"
 #include "server/util/log.h"
 #include "server/util/protocol_error.h"
 #include "server/wire/rdma_log.h"
@@ -17,40 +14,10 @@
 namespace remotecl::server {
 namespace {
 
-// For an address where no server has answered yet, so that other addresses get their turn. Long enough for
-// the client's AcceptPeer to reach the server there.
-constexpr std::chrono::milliseconds kStrangerTimeout{3000};
-
-std::chrono::milliseconds left_until(Deadline deadline) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-  return std::clamp(left, std::chrono::milliseconds(1), kStrangerTimeout);
-}
-
-ServerName name_of(const PeerTable::Attempt& attempt, const Address& address) {
-  return {address, {}, {attempt.pin, {}, {}, {}}};
-}
+// To connect to a server; its handshake may take longer.
+constexpr std::chrono::milliseconds kDialTimeout{3000};
 
 }  // namespace
-
-// While this object lives, stop() ends its connection.
-class PeerTable::Approach {
- public:
-  Approach(PeerTable& table, Connection& connection) : table_(table), connection_(connection) {
-    MutexLock lock(table_.mutex_);
-    if (table_.stopped_) throw ConnectionError("the session ends");
-    table_.in_handshake_.insert(&connection_);
-  }
-  ~Approach() {
-    MutexLock lock(table_.mutex_);
-    table_.in_handshake_.erase(&connection_);
-  }
-  Approach(const Approach&) = delete;
-  Approach& operator=(const Approach&) = delete;
-
- private:
-  PeerTable& table_;
-  Connection& connection_;
-};
 
 void PeerTable::accept(PeerId peer, LinkId link, const Secret& secret) {
   MutexLock lock(mutex_);
@@ -142,59 +109,50 @@ void PeerTable::connect(Attempt attempt) {
     names_->add(attempt.peer);
   }
   connectors_.post([this, attempt = std::move(attempt)] {
-    try_addresses(attempt);
+    try_to_link(attempt);
     MutexLock lock(mutex_);
     --attempts_;
   });
 }
 
-StreamCarrier PeerTable::open(const Attempt& attempt, const Address& number, Role role, Deadline deadline) {
-  const Dialer dialer(name_of(attempt, number));
+StreamCarrier PeerTable::open(const Attempt& attempt, Role role, std::vector<Address>& addresses) {
   const bool is_bulk = role == Role::kPeerBulk;
   std::uint64_t features = is_bulk ? bulk_features() | stripes_features() : 0;
   if (context_.recovery.window().count() != 0) features |= kFeatureResumable;
-  const RdmaState rdma = rdma_wish(dialer.encrypts(), !context_.grant.rate_limits().empty());
+  const RdmaState rdma = rdma_wish(attempt.pin.has_value(), !context_.grant.rate_limits().empty());
   if (is_bulk) features |= rdma_features(rdma);
-  std::unique_ptr<Connection> connection;
-  std::optional<Approach> approach;
-  try {
-    connection = dialer.open(left_until(deadline));
-    approach.emplace(*this, *connection);
-    dialer.secure(*connection, deadline);
-  } catch (const ConnectionError& error) {
-    throw NoServer(error.what());
-  }
-  const auto shake_hands =
-      is_bulk ? handshake_for_session : handshake_as_stranger;  // the control connection comes first
-  const Welcome welcome = shake_hands(*connection, number, role, attempt.invitation, features, deadline);
-  approach.reset();
+  LinkDialer::Dialed dialed =
+      context_.dialer->dial({addresses, attempt.pin, {role, attempt.invitation, features}}, kDialTimeout,
+                            Patience::of_server(context_.recovery.window()), stopping_.get_token());
+  const Address number = dialed.address;
+  addresses = {number};
+  const std::uint64_t taken = dialed.taken.features;
   const auto join = [&](std::unique_ptr<Connection> first) {
-    const Secret key = stripes_key(attempt.invitation, role, features, welcome.features);
-    return join_stripes(std::move(first), number, {attempt.invitation.session, attempt.invitation.epoch, key},
-                        stripes_of(welcome.features), [&dialer](std::chrono::milliseconds timeout, Deadline end) {
-                          return dialer.connect(timeout, end);
-                        });
+    return join_stripes(std::move(first), number,
+                        {attempt.invitation.session, attempt.invitation.epoch, dialed.taken.stripes_key},
+                        stripes_of(taken), joiner(context_.dialer, {addresses, attempt.pin, {}}));
   };
   // RDMA has ports of its own, which rules cannot name, so its hosts are checked with the server's port.
   const auto may_dial = [this, &number](const std::string& host) {
     return context_.rules.objection({host, number.port}, context_.address).empty();
   };
-  StreamCarrier carrier =
-      upgrade_bulk(std::move(connection), number,
-                   {BulkEnd::Side::kConnects, welcome.features & features, context_.recovery.window(), join,
-                    rdma_key(attempt.invitation, role, features, welcome.features), nullptr, may_dial, rdma,
-                    log_rdma(context_.strand.id(), "peer " + std::to_string(attempt.peer)),
-                    hold_locked(context_.transfers.counters())});
+  StreamCarrier carrier = upgrade_bulk(std::move(dialed.connection), number,
+                                       {BulkEnd::Side::kConnects, taken & features, context_.recovery.window(), join,
+                                        rdma_key(attempt.invitation, role, features, taken), nullptr, may_dial, rdma,
+                                        log_rdma(context_.strand.id(), "peer " + std::to_string(attempt.peer)),
+                                        hold_locked(context_.transfers.counters())});
   carrier.connection = limit_rate(std::move(carrier.connection), context_.grant.rate_limits());
   return carrier;
 }
 
-void PeerTable::link(const Attempt& attempt, const Address& number, Deadline deadline) {
-  auto control = open(attempt, number, Role::kPeerControl, deadline);
-  auto bulk = open(attempt, number, Role::kPeerBulk, Patience::of_server(context_.recovery.window()));
+void PeerTable::link(const Attempt& attempt) {
+  std::vector<Address> addresses = attempt.addresses;
+  auto control = open(attempt, Role::kPeerControl, addresses);
+  auto bulk = open(attempt, Role::kPeerBulk, addresses);  // where the first one has been accepted
+  const Address number = addresses.front();
   auto link = make_ref<PeerLink>(context_, attempt.peer, attempt.link, attempt.invitation.secret, std::move(control),
                                  std::move(bulk));
-  link->reconnect_to(name_of(attempt, number), attempt.invitation);
+  link->reconnect_to({addresses, attempt.pin, {}}, attempt.invitation);
   Ref<PeerLink> unstarted;
   {
     MutexLock lock(mutex_);
@@ -203,63 +161,15 @@ void PeerTable::link(const Attempt& attempt, const Address& number, Deadline dea
   if (unstarted) unstarted->end();
 }
 
-PeerTable::Outcome PeerTable::try_address(const Attempt& attempt, const Address& address, std::set<std::string>& tried,
-                                          Deadline deadline) {
-  const LogScope scope(context_.strand.id());
-  const auto note = [&attempt](std::string_view why) { log_info("no link to peer {}: {}", attempt.peer, why); };
-  Outcome outcome{false, true,
-                  "no server that is to be linked has answered at " + address.text() +
-                      "; can this server's machine reach that address? Its log (--log-level info) says more"};
-  std::vector<Address> numbers{address};
+void PeerTable::try_to_link(const Attempt& attempt) {
   try {
-    if (!tcp::connects_elsewhere()) numbers = tcp::resolve(address, left_until(deadline));
-  } catch (const ConnectionError& error) {
-    note(error.what());
-    numbers.clear();
-  }
-  for (const Address& number : numbers) {
-    if (!tried.insert(number.text()).second) continue;
-    std::string objection;  // names are checked by the code that resolves them
-    if (ip_number(number.host)) objection = context_.rules.objection(number, context_.address);
-    if (!objection.empty()) {
-      note(objection);
-      // The client must not learn what a name resolves to.
-      if (number == address) outcome = {false, false, objection};
-      continue;
+    link(attempt);
+  } catch (const std::exception& error) {
+    {
+      const LogScope scope(context_.strand.id());
+      log_info("no link to peer {}: {}", attempt.peer, error.what());
     }
-    try {
-      link(attempt, number, deadline);
-      return {true, false, ""};
-    } catch (const NoServer& error) {
-      note(error.what());
-    } catch (const std::exception& error) {  // reported by a server
-      note(error.what());
-      outcome = {false, false, error.what()};
-    }
-  }
-  return outcome;
-}
-
-void PeerTable::try_addresses(const Attempt& attempt) {
-  // The time that it takes would reveal whether a port is open. A client on this machine can find that out
-  // itself.
-  const bool is_local = context_.address.is_loopback();
-  std::string reasons;
-  std::set<std::string> tried;
-  for (const Address& address : attempt.addresses) {
-    const Deadline deadline = std::chrono::steady_clock::now() + kStrangerTimeout;
-    const Outcome outcome = try_address(attempt, address, tried, deadline);
-    if (outcome.is_linked) return;
-    if (outcome.is_stranger && !is_local) rest_until(deadline);
-    if (!reasons.empty()) reasons += "; ";
-    reasons += outcome.reason;
-  }
-  context_.client.send(PeerState{attempt.peer, attempt.link, 0, reasons});
-}
-
-void PeerTable::rest_until(Deadline deadline) {
-  MutexLock lock(mutex_);
-  while (!stopped_ && changed_.wait_until(mutex_, deadline) == std::cv_status::no_timeout) {
+    context_.client.send(PeerState{attempt.peer, attempt.link, 0, error.what()});
   }
 }
 
@@ -314,11 +224,11 @@ void PeerTable::stop() {
     MutexLock lock(mutex_);
     stopped_ = true;
     changed_.notify_all();
-    for (Connection* connection : in_handshake_) connection->shutdown();
     for (auto& [id, peer] : peers_) {
       if (peer.link) peer.link->close();
     }
   }
+  stopping_.request_stop();
   connectors_.stop();
   std::vector<Ref<PeerLink>> links;
   {

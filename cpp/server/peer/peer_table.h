@@ -4,7 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -104,14 +104,6 @@ class PeerTable {
     }
   };
 
-  class Approach;
-  // The result of trying an address that the client has named.
-  struct Outcome {
-    bool is_linked = false;
-    bool is_stranger = false;  // no server has answered; the client must not learn what else is there
-    std::string reason;        // why there is no link
-  };
-
   // These return a link that could not start: it is to be ended without the lock.
   Ref<PeerLink> attach_locked(const Invited& invited, Role role, StreamCarrier carrier, const Address& from)
       REQUIRES(mutex_);
@@ -119,15 +111,11 @@ class PeerTable {
   [[nodiscard]] Ref<PeerLink> begin(PeerId peer, LinkId id, const std::string& address, Ref<PeerLink> made)
       REQUIRES(mutex_);
   void end(const Ref<PeerLink>& former) EXCLUDES(mutex_);
-  void try_addresses(const Attempt& attempt) EXCLUDES(mutex_);
-  // `tried`: the numeric forms of all addresses so far.
-  Outcome try_address(const Attempt& attempt, const Address& address, std::set<std::string>& tried, Deadline deadline)
-      EXCLUDES(mutex_);
-  // Addresses are numeric from here on. Throws NoServer, ConnectionError.
-  void link(const Attempt& attempt, const Address& number, Deadline deadline) EXCLUDES(mutex_);
-  StreamCarrier open(const Attempt& attempt, const Address& number, Role role, Deadline deadline) EXCLUDES(mutex_);
-  // Returns earlier if the session ends.
-  void rest_until(Deadline deadline) EXCLUDES(mutex_);
+  void try_to_link(const Attempt& attempt) EXCLUDES(mutex_);
+  // Throws ConnectionError.
+  void link(const Attempt& attempt) EXCLUDES(mutex_);
+  // Replaces `addresses` by the one where the connection was accepted, which is numeric.
+  StreamCarrier open(const Attempt& attempt, Role role, std::vector<Address>& addresses);
 
   const PeerContext context_;
   const Ref<PeerNames> names_ = make_ref<PeerNames>();
@@ -137,7 +125,7 @@ class PeerTable {
   std::map<PeerId, Peer> peers_ GUARDED_BY(mutex_);
   std::vector<Ref<PeerLink>> formers_ GUARDED_BY(mutex_);  // replaced, but not ended yet
   std::size_t attempts_ GUARDED_BY(mutex_) = 0;
-  std::set<Connection*> in_handshake_ GUARDED_BY(mutex_);  // connections of attempts
+  std::stop_source stopping_;  // ends attempts
   Worker connectors_{8};
 };
 

@@ -8,6 +8,7 @@
 #include "server/admission/incoming_connection.h"
 #include "server/admission/users.h"
 #include "server/status/status_report.h"
+#include "server/status/viewer.h"
 
 namespace remotecl::server {
 
@@ -28,9 +29,8 @@ class Host {
 
   // Ends all sessions, telling their clients that the server ends, and starts no more.
   virtual void close() = 0;
-  // For a monitor at `from` that is expected to ask again within `patience`. It sees the sessions of its own
-  // address, and from loopback all of them.
-  virtual StatusReport report(const Address& from, std::chrono::seconds patience) = 0;
+  // For a monitor that is expected to ask again within `patience`.
+  virtual StatusReport report(const Viewer& viewer, std::chrono::seconds patience) = 0;
   // Ends a session of `user` (null: of any user) and passes `words` to its client. Waits for its end, but not
   // for long, because native work can take any time.
   virtual KickResult kick(std::uint64_t session, const User* user, const std::string& words) = 0;

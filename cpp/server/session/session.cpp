@@ -49,7 +49,8 @@ Session::Session(const Shared& shared, std::unique_ptr<Connection> control, cons
       builds_(counters_),
       lent_chunks_(shared.uploads, stored_owner(), counters_),
       peers_({*this, issuer(), signals(), transfers_, builds_.shared(), lent_chunks_, objects_.networks.names, outbox_,
-              recovery_, client_.grant(), shared.peers, client_.address()}),
+              recovery_, client_.grant(), shared.peers,
+              shared.dialers({id, client_.grant().user().name(), client_.address()}), client_.address()}),
       printf_execution_(*this, issuer(), outbox_, shared.output) {}
 
 Session::~Session() = default;

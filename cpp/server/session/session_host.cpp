@@ -42,13 +42,15 @@ void warn_stuck(Session& session) {
 }  // namespace
 
 SessionHost::SessionHost(const HandlerTable& handlers, NativeDriver& driver, RejectionCounts& refusals,
-                         std::uint64_t epoch, const PeerRules& peers, std::function<void(Session&)> stuck,
-                         ContentStore* store, RdmaAcceptor* rdma, MakeSocketBroker sockets)
+                         std::uint64_t epoch, const PeerRules& peers, MakeLinkDialer dialers,
+                         std::function<void(Session&)> stuck, ContentStore* store, RdmaAcceptor* rdma,
+                         MakeSocketBroker sockets)
     : handlers_(handlers),
       driver_(driver),
       refusals_(refusals),
       epoch_(epoch),
       peers_(peers),
+      dialers_(std::move(dialers)),
       built_(store),
       uploads_(store != nullptr ? store->uploads() : nullptr),
       store_(store),
@@ -77,10 +79,10 @@ void SessionHost::serve_session(IncomingConnection& incoming, const Admission& a
     MutexLock lock(mutex_);
     if (closed_) return;
     auto paced = limit_rate(std::move(incoming.connection), grant->rate_limits());
-    session = make_ref<Session>(
-        Shared{handlers_, driver_, files_, built_, uploads_, store_, output_, board_, loads_, peers_, watch_, sockets_},
-        std::move(paced), incoming.from, id, admission.secret, std::move(grant),
-        (admission.features & kFeatureResumable) != 0);
+    session = make_ref<Session>(Shared{handlers_, driver_, files_, built_, uploads_, store_, output_, board_, loads_,
+                                       peers_, dialers_, watch_, sockets_},
+                                std::move(paced), incoming.from, id, admission.secret, std::move(grant),
+                                (admission.features & kFeatureResumable) != 0);
     session->outbox().hold();  // who ends it at once must not be faster than the Welcome
     sessions_.emplace(id, session);
   }

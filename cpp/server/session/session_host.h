@@ -27,8 +27,8 @@ class SessionHost final : public Host {
   // has the process to itself; null just logs it. `store`: keeps built programs and uploads; null if there is none.
   // `rdma`: null if bulk data does not go by RDMA. `sockets`: empty if kernels have no sockets.
   SessionHost(const HandlerTable& handlers, NativeDriver& driver, RejectionCounts& refusals, std::uint64_t epoch,
-              const PeerRules& peers, std::function<void(Session&)> stuck = nullptr, ContentStore* store = nullptr,
-              RdmaAcceptor* rdma = nullptr, MakeSocketBroker sockets = nullptr);
+              const PeerRules& peers, MakeLinkDialer dialers, std::function<void(Session&)> stuck = nullptr,
+              ContentStore* store = nullptr, RdmaAcceptor* rdma = nullptr, MakeSocketBroker sockets = nullptr);
   // Stops the acceptor, which uses the sessions.
   ~SessionHost() override;
 
@@ -36,8 +36,8 @@ class SessionHost final : public Host {
       EXCLUDES(mutex_);
   void serve_further(IncomingConnection& incoming) override;
   void close() override EXCLUDES(mutex_);
-  StatusReport report(const Address& from, std::chrono::seconds patience) override {
-    return board_.report(nullptr, from, patience);
+  StatusReport report(const Viewer& viewer, std::chrono::seconds patience) override {
+    return board_.report(nullptr, viewer, patience);
   }
   LoadBoard& loads() { return loads_; }
   // Why this side has ended a session, as text for its client; empty if it did not, or long ago.
@@ -65,6 +65,7 @@ class SessionHost final : public Host {
   RejectionCounts& refusals_;
   const std::uint64_t epoch_;
   const PeerRules& peers_;
+  const MakeLinkDialer dialers_;
   ProgramFiles files_;
   BuildCache built_;
   UploadStore uploads_;

@@ -6,6 +6,7 @@
 #include "server/driver/native_driver.h"
 #include "server/driver/stdout_capture.h"
 #include "server/network/socket_broker.h"
+#include "server/peer/link_dialer.h"
 #include "server/program/build_cache.h"
 #include "server/program/program_files.h"
 #include "server/session/handler_table.h"
@@ -33,6 +34,7 @@ struct Shared {
   StatusCollector& board;
   LoadBoard& loads;
   const PeerRules& peers;  // which servers clients may link
+  const MakeLinkDialer& dialers;
   SessionWatch& watch;
   const MakeSocketBroker& sockets;  // empty: kernels have none
 };

@@ -175,7 +175,8 @@ std::vector<SocketPeer> LocalSocketBroker::find(For use, const SocketAddress& ad
       const auto number = ip_number(each.host);
       if (!number) continue;
       const SocketPeer peer{*number, address.port};
-      if (permissions_.allows(use, peer.ip, peer.port, address.host)) {
+      const bool is_own = use == For::kConnect && ports_.has(peer.ip, peer.port);
+      if (!is_own && permissions_.allows(use, peer.ip, peer.port, address.host)) {
         found.push_back(peer);
       } else {
         error = -EACCES;

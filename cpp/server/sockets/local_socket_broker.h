@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "server/admission/own_ports.h"
 #include "server/network/socket_broker.h"
 #include "server/sockets/socket_audit.h"
 #include "server/sockets/socket_permissions.h"
@@ -12,8 +13,9 @@ namespace remotecl::server {
 // Opens sockets in this process, where the operator allows it. Any thread.
 class LocalSocketBroker final : public SocketBroker {
  public:
-  LocalSocketBroker(SocketPermissions permissions, std::uint64_t session, std::string user)
-      : permissions_(std::move(permissions)), audit_(session, std::move(user)) {}
+  // `ports`: to which nothing is connected, whatever is allowed; they outlive this.
+  LocalSocketBroker(SocketPermissions permissions, const OwnPorts& ports, std::uint64_t session, std::string user)
+      : permissions_(std::move(permissions)), ports_(ports), audit_(session, std::move(user)) {}
 
   int connect(const SocketAddress& address) override;
   int bind(const SocketAddress& address, int backlog, std::uint16_t& port) override;
@@ -27,6 +29,7 @@ class LocalSocketBroker final : public SocketBroker {
   bool allows_path(For use, const SocketAddress& address);
 
   const SocketPermissions permissions_;
+  const OwnPorts& ports_;
   SocketAudit audit_;
 };
 

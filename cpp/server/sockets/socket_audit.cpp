@@ -26,8 +26,10 @@ void SocketAudit::allowed(const std::string& what, const std::string& where) {
 void SocketAudit::refused(const std::string& what, const std::string& where) {
   if (!may_write()) return;
   const LogScope scope(session_);
-  log_warning("a kernel of user {} may not {}{}: no kernel-connect or kernel-bind of the limits allows it", user_, what,
-              in_brackets(where));
+  log_warning(
+      "a kernel of user {} may not {}{}: no kernel-connect or kernel-bind of the limits allows it, or it is a port of "
+      "this server",
+      user_, what, in_brackets(where));
 }
 
 }  // namespace remotecl::server

@@ -1,10 +1,6 @@
 #include "server/sockets/socket_permissions.h"
 
-#include <ifaddrs.h>
-#include <netinet/in.h>
-
 #include <algorithm>
-#include <cstring>
 
 namespace remotecl::server {
 namespace {
@@ -33,27 +29,6 @@ bool SocketPermissions::allows_path(For use, std::string_view path) const {
   const Rules& all = rules(use);
   return !all.empty() &&
          std::all_of(all.begin(), all.end(), [path](const SocketRules& each) { return each.allows_path(path); });
-}
-
-std::vector<IpNumber> own_addresses() {
-  std::vector<IpNumber> own;
-  ifaddrs* found = nullptr;
-  if (::getifaddrs(&found) != 0) return own;
-  for (const ifaddrs* at = found; at != nullptr; at = at->ifa_next) {
-    if (at->ifa_addr == nullptr) continue;
-    IpNumber number{};
-    if (at->ifa_addr->sa_family == AF_INET6) {
-      std::memcpy(number.data(), &reinterpret_cast<const sockaddr_in6*>(at->ifa_addr)->sin6_addr, number.size());
-    } else if (at->ifa_addr->sa_family == AF_INET) {
-      number[10] = number[11] = 0xff;
-      std::memcpy(number.data() + 12, &reinterpret_cast<const sockaddr_in*>(at->ifa_addr)->sin_addr, 4);
-    } else {
-      continue;
-    }
-    own.push_back(number);
-  }
-  ::freeifaddrs(found);
-  return own;
 }
 
 }  // namespace remotecl::server

@@ -26,7 +26,4 @@ class SocketPermissions {
   Rules connect_, bind_;
 };
 
-// The addresses of this machine's interfaces at present.
-std::vector<IpNumber> own_addresses();
-
 }  // namespace remotecl::server

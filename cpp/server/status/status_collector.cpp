@@ -138,7 +138,7 @@ void StatusCollector::find_ends() {
   for (const auto& session : sessions()) session->find_ends();
 }
 
-StatusReport StatusCollector::report(const StatusSource* asker, const Address& from, std::chrono::seconds patience) {
+StatusReport StatusCollector::report(const StatusSource* asker, const Viewer& viewer, std::chrono::seconds patience) {
   StatusReport report;
   for (const auto& device : driver_.devices()) report.devices.push_back(device_status_of(*device));
   sampler_.watch(patience);  // from now on, so the first answer is always that nothing was observed
@@ -161,7 +161,7 @@ StatusReport StatusCollector::report(const StatusSource* asker, const Address& f
       status.placed.push_back(usage.placed);
       report.add(usage);
     }
-    const bool is_visible = is_own || from.is_loopback() || session->address().host == from.host;
+    const bool is_visible = is_own || viewer.sees(status.user, session->address());
     if (!is_visible || report.sessions.size() >= kStatusSessionsMax) continue;
     status.is_own = is_own;
     report.sessions.push_back(std::move(status));
@@ -171,12 +171,13 @@ StatusReport StatusCollector::report(const StatusSource* asker, const Address& f
       report.links.push_back(std::move(link));
     }
   }
-  if (!from.is_loopback()) report.hide_other_users();
+  if (!viewer.is_operator) report.hide_other_users(viewer.user);
   return report;
 }
 
 std::vector<std::byte> StatusCollector::answer(Token token, const StatusSource& asker) {
-  return encode_status(token, daemon_, driver_, report(&asker, asker.address(), LoadSampler::kPatience));
+  return encode_status(token, daemon_, driver_,
+                       report(&asker, {false, asker.status().user, asker.address()}, LoadSampler::kPatience));
 }
 
 }  // namespace remotecl::server

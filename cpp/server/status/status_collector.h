@@ -12,6 +12,7 @@
 #include "server/status/load_sampler.h"
 #include "server/status/status_report.h"
 #include "server/status/status_source.h"
+#include "server/status/viewer.h"
 
 namespace remotecl::server {
 
@@ -38,9 +39,8 @@ class StatusCollector {
   void add(const Ref<StatusSource>& session) EXCLUDES(mutex_);
   void remove(StatusSource& session) EXCLUDES(mutex_);
 
-  // `asker`: the session that asks, or null for a monitor. It asks from the address `from`, and is expected
-  // to ask again within `patience`. It sees the sessions of its own address, and from loopback all of them.
-  StatusReport report(const StatusSource* asker, const Address& from, std::chrono::seconds patience) EXCLUDES(mutex_);
+  // `asker`: the session that asks, or null for a monitor. It is expected to ask again within `patience`.
+  StatusReport report(const StatusSource* asker, const Viewer& viewer, std::chrono::seconds patience) EXCLUDES(mutex_);
   // The encoded Status for a session that asks.
   std::vector<std::byte> answer(Token token, const StatusSource& asker) EXCLUDES(mutex_);
 

@@ -69,9 +69,9 @@ void StatusReport::add(const OfUser& usage) {
   add_up(at->sockets, usage.sockets);
 }
 
-void StatusReport::hide_other_users() {
-  std::erase_if(users, [this](const OfUser& usage) {
-    return std::ranges::find(sessions, usage.user, &OfSession::user) == sessions.end();
+void StatusReport::hide_other_users(const std::string& viewer) {
+  std::erase_if(users, [&](const OfUser& usage) {
+    return usage.user != viewer && std::ranges::find(sessions, usage.user, &OfSession::user) == sessions.end();
   });
 }
 

@@ -72,7 +72,7 @@ struct StatusReport {
   // Adds to what the user has had of the device.
   void add(const OfUser& usage);
   // Leaves out users who have none of the listed sessions.
-  void hide_other_users();
+  void hide_other_users(const std::string& viewer);
   // The part that remains true after the sessions have ended.
   StatusReport past() const;
 };

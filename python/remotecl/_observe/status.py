@@ -160,9 +160,10 @@ class ServerStatus(Shown):
         clients: traffic with all clients since it started, seen from the server.
         peers: traffic with other servers since it started, likewise.
         devices: its devices.
-        sessions: those that the asker may see: from its own address, or all of them over loopback.
+        sessions: those that the asker may see: an operator all, others their own user's, from their own address or,
+            over loopback, from everywhere.
         links: the same sessions' links to other servers.
-        users: how much of each device the users of these sessions have had; over loopback, all users.
+        users: how much of each device the users of these sessions have had; for an operator, all users.
         rdma_clients, rdma_peers: what of `clients` and `peers` went by RDMA.
         stores: what it keeps, by ``"programs"`` and ``"uploads"``; empty if it keeps nothing, or does not say.
         round_trip_us: microseconds that request and answer took.

@@ -9,12 +9,12 @@ namespace remotecl::testing {
 
 inline constexpr uid_t kOtherUser = 65534;
 
-// Runs `work` on a thread whose sockets are another user's. False where only root could.
-template <class Work>
+// Runs `work` on a thread that is another user. False where only root could.
+template <uid_t kUser = kOtherUser, class Work>
 bool as_other_user(Work work) {
   if (::geteuid() != 0) return false;
   std::thread([&work] {
-    ::syscall(SYS_setfsuid, kOtherUser);
+    ::syscall(SYS_setresuid, -1, kUser, -1);
     work();
   }).join();
   return true;

@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include "runtime/transport/tcp/operator_socket.h"
+
 namespace remotecl::testing {
 
 KnownStatus::KnownStatus(const StatusWithRdma& answer) : status(answer.status), rdma(answer.rdma) {
@@ -18,13 +20,27 @@ KnownStatus::KnownStatus(const StatusWithRdma& answer) : status(answer.status), 
   });
 }
 
-WireMonitor::WireMonitor(const Address& address) : connection_(tcp::connect(address, std::chrono::seconds(5))) {
+namespace {
+
+std::unique_ptr<Connection> connect(const Address& address) {
+  auto connection = operator_socket::connect(address);
+  return connection ? std::move(connection) : tcp::connect(address, std::chrono::seconds(5));
+}
+
+}  // namespace
+
+WireMonitor::WireMonitor(const Address& address) : WireMonitor(connect(address)) {}
+
+WireMonitor::WireMonitor(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {
   connection_->set_read_timeout(std::chrono::seconds(20));
   welcome_ = shake_hands(*connection_, hello_of(Role::kMonitor));
 }
 
 WireMonitor::WireMonitor(const Address& address, const AccessToken& token)
-    : connection_(tcp::connect(address, std::chrono::seconds(5))) {
+    : WireMonitor(connect(address), address, token) {}
+
+WireMonitor::WireMonitor(std::unique_ptr<Connection> connection, const Address& address, const AccessToken& token)
+    : connection_(std::move(connection)) {
   connection_->set_read_timeout(std::chrono::seconds(20));
   welcome_ = handshake_with_server(*connection_, address, &token, Role::kMonitor);
 }

@@ -27,10 +27,13 @@ struct KnownStatus {
 // Asks without a session.
 class WireMonitor {
  public:
+  // Over the operators' socket, where there is one.
   explicit WireMonitor(const Address& address);
+  explicit WireMonitor(std::unique_ptr<Connection> connection);
 
   // With a token.
   WireMonitor(const Address& address, const AccessToken& token);
+  WireMonitor(std::unique_ptr<Connection> connection, const Address& address, const AccessToken& token);
 
   Connection& connection() { return *connection_; }
   const std::optional<Welcome>& welcome() const { return welcome_; }

@@ -202,7 +202,7 @@ REMOTECL_EXPORT char* remotecl_explain_split(cl_uint queue_count, const cl_comma
  *  "round_trip_us"}
  * RDMA is null if the server does not say so.
  * The server's totals include sessions that have ended, and traffic is as seen by the server. It lists only the
- * sessions of the asker's own address, and all of them if asked over loopback. */
+ * sessions of the asker's user, from the asker's own address or, if asked over loopback, from everywhere. */
 REMOTECL_EXPORT char* remotecl_status_json(void);
 
 /* Watches a server ("host[:port]") without a session, its devices or this process's platform. NULL, with *error set

@@ -85,7 +85,7 @@ unsigned BulkChannel::connect(const Joining& joining) {
   const auto join = [&](std::unique_ptr<Connection> alone) {
     const Secret key = stripes_key(session, Role::kBulk, features, welcome.features);
     return join_stripes(unshared(std::move(alone)), joining.address, {session.session, session.epoch, key},
-                        stripes_of(welcome.features), unshared_dial(joining.dialer));
+                        stripes_of(welcome.features), unshared_joiner(joining.dialer));
   };
   StreamCarrier carrier = upgrade_bulk(std::move(first), joining.address,
                                        {BulkEnd::Side::kConnects,

@@ -24,7 +24,7 @@ Monitor::Monitor(const ServerName& server) : address_(server.address) {
   const Dialer dialer(server);
   for (Retries retries; connection_ == nullptr;) {
     try {
-      auto connection = dialer.connect(kMonitorTimeout);
+      auto connection = dialer.connect_for_monitor(kMonitorTimeout);
       welcome_ = handshake_with_server(*connection, address_, dialer.token(), Role::kMonitor);
       connection_ = std::move(connection);
     } catch (const PassingFailure&) {

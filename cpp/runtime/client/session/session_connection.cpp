@@ -46,7 +46,7 @@ void SessionConnection::connect(const ServerName& server, Submitter& submitter) 
     control_ = std::move(control);
   } else {
     reconnector_ =
-        std::make_unique<Reconnector>(address_, invitation, window_, kConnectTimeout, unshared_dial(dialer_), notice);
+        std::make_unique<Reconnector>(address_, invitation, window_, kConnectTimeout, unshared_joiner(dialer_), notice);
     control_ = make_stream(unshared(std::move(control)));
     reconnector_->add(*streams_.control(), Role::kControl);
   }

@@ -67,10 +67,10 @@ std::shared_ptr<Connection> unshared(std::unique_ptr<Connection> connection) {
           }};
 }
 
-Dial unshared_dial(const Dialer& dialer) {
-  return [&dialer](std::chrono::milliseconds timeout, Deadline deadline) {
-    return unshared(dialer.connect(timeout, deadline));
-  };
+Joiner unshared_joiner(const Dialer& dialer) {
+  return join_by([&dialer](std::chrono::milliseconds timeout,
+                           Deadline deadline) { return unshared(dialer.connect(timeout, deadline)); },
+                 dialer.address());
 }
 
 }  // namespace remotecl

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "runtime/handshake/stripes.h"
+#include "runtime/handshake/joiner.h"
 
 // A forked process shares its parent's sockets but none of its threads. If both wrote into a connection, it
 // would be ruined for both. Therefore the child does not touch the connections, and says so.
@@ -26,7 +26,7 @@ void give_up_in_child(int descriptor);
 void forget_in_child(int descriptor);  // called before the descriptor is closed
 // Does the same as long as the connection lives.
 std::shared_ptr<Connection> unshared(std::unique_ptr<Connection> connection);
-// Makes such connections. The dialer must outlive the result.
-Dial unshared_dial(const Dialer& dialer);
+// Joins a session over such connections. The dialer must outlive the result.
+Joiner unshared_joiner(const Dialer& dialer);
 
 }  // namespace remotecl

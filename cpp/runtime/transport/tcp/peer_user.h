@@ -8,8 +8,8 @@
 
 namespace remotecl::tcp {
 
-// The user whose process on this machine is at the other end of a connection, as the kernel knows it. Empty
-// if the other end is on another machine or in another network namespace, or if it is unknown.
+// The user whose process has connected, or listens, at the other end of a Unix socket, as the kernel knows it. Empty
+// for all other connections: whoever has a TCP socket may have got it from somebody else.
 std::optional<uid_t> peer_user(const Connection& connection);
 
 }  // namespace remotecl::tcp

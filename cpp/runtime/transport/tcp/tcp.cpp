@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "runtime/transport/passing_failure.h"
+#include "runtime/transport/tcp/operator_socket.h"
 
 namespace remotecl::tcp {
 namespace {
@@ -37,21 +39,11 @@ std::string failure(const Address& address, const std::error_code& error) {
   return "cannot connect to " + address.text() + " (" + error.message() + "); " + remedy;
 }
 
-Connector& other_connector() {
-  static Connector connector;
-  return connector;
-}
-
 Socket::endpoint endpoint_of(const Address& number) { return {asio::ip::make_address(number.host), number.port}; }
 
 }  // namespace
 
-void connect_through(Connector connector) { other_connector() = std::move(connector); }
-
-bool connects_elsewhere() { return static_cast<bool>(other_connector()); }
-
 std::unique_ptr<StreamConnection> connect(const Address& address, std::chrono::milliseconds timeout) {
-  if (const Connector& connector = other_connector()) return adopt(connector(address, timeout));
   const auto end = std::chrono::steady_clock::now() + timeout;
   std::vector<Socket::endpoint> endpoints;
   for (const Address& each : resolve(address, timeout)) endpoints.push_back(endpoint_of(each));
@@ -93,6 +85,7 @@ constexpr std::chrono::milliseconds kNameTimeout{5000};
 // Pauses after running out of descriptors: long enough to cost nothing, short enough that clients do not
 // notice.
 constexpr std::chrono::milliseconds kFirstPause{10}, kLongestPause{500};
+constexpr int kBacklog = 128;
 
 ConnectionError cannot_listen(const Address& address, const std::error_code& why) {
   std::string remedy = "choose an address of this machine";
@@ -118,22 +111,46 @@ Address resolve_local(const Address& address) {
 }
 
 struct Listener::State {
-  asio::io_context io;
-  Socket::acceptor acceptor{io};
-  int closing = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  ~State() { ::close(closing); }
+  explicit State(int socket) : socket(socket) {}
+  ~State() {
+    ::close(socket);
+    ::close(closing);
+  }
+
+  const int socket;
+  const int closing = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  Address address;
 };
 
-Listener::Listener(const Address& address) : state_(std::make_unique<State>()) {
+Listener::Listener(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+Listener::Listener(const Address& address) {
   std::error_code error;
   const auto fail = [&address](const std::error_code& why) { throw cannot_listen(address, why); };
   const Socket::endpoint endpoint = endpoint_of(resolve_local(address));
-  auto& acceptor = state_->acceptor;
+  asio::io_context io;
+  Socket::acceptor acceptor(io);
   if (acceptor.open(endpoint.protocol(), error)) fail(error);
   ::fcntl(acceptor.native_handle(), F_SETFD, FD_CLOEXEC);
   acceptor.set_option(Socket::acceptor::reuse_address(true), error);
   if (acceptor.bind(endpoint, error)) fail(error);
-  if (acceptor.listen(128, error)) fail(error);
+  if (acceptor.listen(kBacklog, error)) fail(error);
+  const auto bound = acceptor.local_endpoint();
+  state_ = std::make_unique<State>(acceptor.release());
+  state_->address = {bound.address().to_string(), bound.port()};
+}
+
+std::unique_ptr<Listener> Listener::for_operators(std::uint16_t port) {
+  const operator_socket::Name name = operator_socket::name_of(port);
+  const int descriptor = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) throw std::system_error(errno, std::system_category(), "socket");
+  auto state = std::make_unique<State>(descriptor);
+  state->address = {"127.0.0.1", 0};
+  if (::bind(descriptor, reinterpret_cast<const sockaddr*>(&name.address), name.size) != 0 ||
+      ::listen(descriptor, kBacklog) != 0) {
+    throw std::system_error(errno, std::system_category(), "bind");
+  }
+  return std::unique_ptr<Listener>(new Listener(std::move(state)));
 }
 
 Address peer_address(const Connection& connection) {
@@ -142,8 +159,9 @@ Address peer_address(const Connection& connection) {
   char host[NI_MAXHOST] = {};
   char port[NI_MAXSERV] = {};
   auto* const generic = reinterpret_cast<sockaddr*>(&address);
-  if (::getpeername(connection.wait_handle(), generic, &size) != 0 ||
-      ::getnameinfo(generic, size, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+  if (::getpeername(connection.wait_handle(), generic, &size) != 0) return {};
+  if (address.ss_family == AF_UNIX) return {"127.0.0.1", 0};
+  if (::getnameinfo(generic, size, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
     return {};
   }
   return {host, static_cast<std::uint16_t>(std::stoi(port))};
@@ -151,21 +169,17 @@ Address peer_address(const Connection& connection) {
 
 Listener::~Listener() = default;
 
-Address Listener::address() const {
-  const auto endpoint = state_->acceptor.local_endpoint();
-  return {endpoint.address().to_string(), endpoint.port()};
-}
+Address Listener::address() const { return state_->address; }
 
 std::unique_ptr<StreamConnection> Listener::accept(const Trouble& trouble) {
   for (auto pause = kFirstPause;;) {
-    pollfd waits[2] = {{state_->acceptor.native_handle(), POLLIN, 0}, {state_->closing, POLLIN, 0}};
+    pollfd waits[2] = {{state_->socket, POLLIN, 0}, {state_->closing, POLLIN, 0}};
     if (::poll(waits, 2, -1) < 0 && errno != EINTR) return nullptr;
     if (waits[1].revents != 0) return nullptr;
     if (waits[0].revents == 0) continue;
-    std::error_code error;
-    Socket::socket socket(state_->io);
-    state_->acceptor.accept(socket, error);
-    if (!error) return adopt(socket.release());
+    const int accepted = ::accept4(state_->socket, nullptr, nullptr, SOCK_CLOEXEC);
+    if (accepted >= 0) return adopt(accepted);
+    const std::error_code error(errno, std::system_category());
     if (trouble && is_want_of_resources(error)) trouble(error);
     // Keeps listening for later connections, without a busy loop.
     pollfd closing{state_->closing, POLLIN, 0};

@@ -14,18 +14,11 @@ namespace remotecl::tcp {
 // ConnectionError whose text names the address, the cause and the remedy.
 std::unique_ptr<StreamConnection> connect(const Address& address, std::chrono::milliseconds timeout);
 
-// Lets connect() get its sockets from elsewhere, for a process that may not create any. The function returns
-// a connected socket or throws ConnectionError. Must be called before other threads run.
-using Connector = std::function<int(const Address&, std::chrono::milliseconds)>;
-void connect_through(Connector connector);
-// Whether connect_through() is in use; the function then also looks names up.
-bool connects_elsewhere();
-
 // Configures a connected or accepted socket (no delay, keep-alive) and wraps it. Takes the descriptor over.
 // `kind`: as StreamConnection.
 std::unique_ptr<StreamConnection> adopt(int descriptor, TransportKind kind = TransportKind::kTcp);
 
-// The numeric address of the peer of a socket connection.
+// The numeric address of the peer of a socket connection; that of a Unix socket is loopback, with port 0.
 Address peer_address(const Connection& connection);
 
 // Where a Listener on `address` would listen, as a numeric address. Throws ConnectionError.
@@ -36,6 +29,8 @@ class Listener {
  public:
   // With port 0, the system chooses one. Throws ConnectionError (port in use, not a local address, ...).
   explicit Listener(const Address& address);
+  // The operators' socket beside this TCP port. Throws std::system_error if somebody has it.
+  static std::unique_ptr<Listener> for_operators(std::uint16_t port);
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
@@ -49,6 +44,7 @@ class Listener {
 
  private:
   struct State;
+  explicit Listener(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
 

@@ -1,14 +1,11 @@
 // What the daemon has for a process whose channel is full.
-#include <fcntl.h>
-
 #include <memory>
 #include <optional>
 #include <set>
 #include <thread>
 
-#include "runtime/transport/tcp/tcp.h"
 #include "server/fixture.h"
-#include "server/isolation/isolated_session.h"
+#include "server/isolation/fake_process.h"
 
 namespace remotecl::testing {
 namespace {
@@ -19,29 +16,17 @@ using namespace server;
 class FullChannelTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto ends = SessionChannel::make();
-    process_.emplace(Descriptor(::fcntl(ends.second.descriptor(), F_DUPFD_CLOEXEC, 0)));
-    auto child =
-        std::make_unique<ChildProcess>(ProcessCommand{"/bin/sh", {"sh", "-c", "exec sleep 1000"}}, std::move(ends));
     session_.emplace(
-        std::move(child), std::make_unique<SessionShare>(make_ref<UserShares>(0), SessionShare::Bounds{}), Address{},
-        *make_ref<User>("user", Limits{}, 0), SessionLoad{}, [](bool) {}, [] {}, peers_, nullptr, nullptr);
-    PendingHandshakes pending;
-    tcp::Listener listener({"127.0.0.1", 0});
-    const auto client = tcp::connect(listener.address(), 5s);
-    auto connection = listener.accept();
-    auto slot = pending.enter(*connection, Address{});
-    IncomingConnection incoming{std::move(connection), std::move(*slot), {}, {}, {}};
-    BeginMessage message{};
-    message.connection = ConnectionFields::of(incoming);
-    ASSERT_TRUE(session_->begin(incoming, message));
+        std::move(process_.child), std::make_unique<SessionShare>(make_ref<UserShares>(0), SessionShare::Bounds{}),
+        Address{}, *make_ref<User>("user", Limits{}, 0), SessionLoad{}, [](bool) {}, [] {}, nullptr, nullptr, nullptr);
+    ASSERT_TRUE(begin(*session_, Address{}));
     daemon_ = std::thread([this] { session_->run(); });
     const LoadOfDevice load{};
     while (session_->pass_loads(std::span(&load, 1))) {
     }
     // One that another thread answers, and one that is refused at once.
-    EXPECT_TRUE(process_->send(PacketType::kFind, StoreMessage{1, {}}));
-    EXPECT_TRUE(process_->send(PacketType::kOpenSocket, SocketMessage{2, "udp://127.0.0.1:1", -1}));
+    EXPECT_TRUE(process_.channel.send(PacketType::kFind, StoreMessage{1, {}}));
+    EXPECT_TRUE(process_.channel.send(PacketType::kOpenSocket, SocketMessage{2, "udp://127.0.0.1:1", -1}));
     std::this_thread::sleep_for(100ms);
   }
   void TearDown() override {
@@ -50,17 +35,16 @@ class FullChannelTest : public ::testing::Test {
     daemon_.join();
   }
 
-  const PeerRules peers_;
   // Stays open after the process's end, as that of a program which the process has started.
-  std::optional<SessionChannel> process_;
+  FakeProcess process_;
   std::optional<IsolatedSession> session_;
   std::thread daemon_;
 };
 
 TEST_F(FullChannelTest, TheAnswerToARequestComesOnceThereIsRoom) {
   std::set<std::uint64_t> answered;
-  while (answered.size() < 2 && process_->await(std::chrono::steady_clock::now() + 5s)) {
-    const auto packet = process_->receive();
+  while (answered.size() < 2 && process_.channel.await(std::chrono::steady_clock::now() + 5s)) {
+    const auto packet = process_.channel.receive();
     if (!packet) break;
     if (DoneMessage done; packet->type == PacketType::kDone && packet->read(done)) answered.insert(done.number);
   }

@@ -5,9 +5,8 @@
 #include <optional>
 #include <thread>
 
-#include "runtime/transport/tcp/tcp.h"
 #include "server/fixture.h"
-#include "server/isolation/isolated_session.h"
+#include "server/isolation/fake_process.h"
 
 namespace remotecl::testing {
 namespace {
@@ -20,13 +19,11 @@ constexpr std::size_t kDevices = 2;
 
 class HostileProcessTest : public ::testing::Test {
  protected:
-  HostileProcessTest() : ends_(SessionChannel::make()) {
-    process_.emplace(Descriptor(::fcntl(ends_.second.descriptor(), F_DUPFD_CLOEXEC, 0)));
-    auto child =
-        std::make_unique<ChildProcess>(ProcessCommand{"/bin/sh", {"sh", "-c", "exec sleep 1000"}}, std::move(ends_));
+  HostileProcessTest() {
     session_.emplace(
-        std::move(child), std::make_unique<SessionShare>(user_, SessionShare::Bounds{}), Address{"192.0.2.7", 5}, "bob",
-        SessionLoad{kSession, {kDevices, SessionLoad::OnDevice{0, 2}}}, [](bool) {}, [] {}, peers_, nullptr, nullptr);
+        std::move(process_.child), std::make_unique<SessionShare>(user_, SessionShare::Bounds{}),
+        Address{"192.0.2.7", 5}, *make_ref<User>("bob", Limits{}, kDevices),
+        SessionLoad{kSession, {kDevices, SessionLoad::OnDevice{0, 2}}}, [](bool) {}, [] {}, nullptr, nullptr, nullptr);
   }
   ~HostileProcessTest() override {
     session_->kill();
@@ -34,15 +31,7 @@ class HostileProcessTest : public ::testing::Test {
   }
 
   bool begin() {
-    PendingHandshakes pending;
-    tcp::Listener listener({"127.0.0.1", 0});
-    const auto client = tcp::connect(listener.address(), 5s);
-    auto connection = listener.accept();
-    auto slot = pending.enter(*connection, Address{"192.0.2.7", 5});
-    IncomingConnection incoming{std::move(connection), std::move(*slot), {}, {"192.0.2.7", 5}, {}};
-    BeginMessage message{};
-    message.connection = ConnectionFields::of(incoming);
-    const bool is_begun = session_->begin(incoming, message);
+    const bool is_begun = testing::begin(*session_, {"192.0.2.7", 5});
     daemon_ = std::thread([this] { session_->run(); });
     return is_begun;
   }
@@ -53,7 +42,7 @@ class HostileProcessTest : public ::testing::Test {
   }
   void send_report(PacketType type, std::uint64_t number, const StatusReport& report, std::string_view why = {}) {
     const auto bytes = encode(report);
-    EXPECT_TRUE(process_->send(type, ReportMessage{number, bytes, why}));
+    EXPECT_TRUE(process_.channel.send(type, ReportMessage{number, bytes, why}));
   }
   StatusReport report_of(const StatusReport& claimed) {
     session_->ask(1, 1s);
@@ -61,50 +50,48 @@ class HostileProcessTest : public ::testing::Test {
     return session_->report(1, std::chrono::steady_clock::now() + 5s);
   }
 
-  const PeerRules peers_;
   Ref<UserShares> user_ = make_ref<UserShares>(kDevices);
-  std::pair<SessionChannel, SessionChannel> ends_;
-  std::optional<SessionChannel> process_;
+  FakeProcess process_;
   std::optional<IsolatedSession> session_;
   std::thread daemon_;
 };
 
 TEST_F(HostileProcessTest, NothingMayComeBeforeTheSession) {
-  EXPECT_TRUE(process_->send(PacketType::kFind, StoreMessage{1, {}}));
+  EXPECT_TRUE(process_.channel.send(PacketType::kFind, StoreMessage{1, {}}));
   EXPECT_FALSE(begin());
   EXPECT_NE(reason().find("sent kFind before it had a session"), std::string::npos) << session_->why_ended();
 }
 
 TEST_F(HostileProcessTest, WhatNoProcessMaySendEndsIt) {
   ASSERT_TRUE(begin());
-  EXPECT_TRUE(process_->send(PacketType::kKick, KickMessage{1, ""}));
+  EXPECT_TRUE(process_.channel.send(PacketType::kKick, KickMessage{1, ""}));
   EXPECT_NE(reason().find("type 10, which no process may send"), std::string::npos) << session_->why_ended();
   EXPECT_FALSE(session_->ended_in_order());
 }
 
 TEST_F(HostileProcessTest, ASessionIsBegunOnce) {
   ASSERT_TRUE(begin());
-  EXPECT_TRUE(process_->send(PacketType::kReady, ReadyMessage{"a failure"}));
+  EXPECT_TRUE(process_.channel.send(PacketType::kReady, ReadyMessage{"a failure"}));
   EXPECT_NE(reason().find("sent kReady while it had a session"), std::string::npos) << session_->why_ended();
 }
 
 TEST_F(HostileProcessTest, DescriptorsComeOnlyWithWhatNeedsThem) {
   ASSERT_TRUE(begin());
-  EXPECT_TRUE(process_->send(PacketType::kKeep, StoreMessage{1, {}}, {0, 0}));
+  EXPECT_TRUE(process_.channel.send(PacketType::kKeep, StoreMessage{1, {}}, {0, 0}));
   EXPECT_NE(reason().find("kKeep with 2 descriptors instead of 1"), std::string::npos) << session_->why_ended();
 }
 
 TEST_F(HostileProcessTest, PacketsAreNotTooLong) {
   ASSERT_TRUE(begin());
   const int room = 1 << 20;
-  ::setsockopt(process_->descriptor(), SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
-  EXPECT_TRUE(process_->send(PacketType::kReady, ReadyMessage{std::string(140'000, 'x')}));
+  ::setsockopt(process_.channel.descriptor(), SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
+  EXPECT_TRUE(process_.channel.send(PacketType::kReady, ReadyMessage{std::string(140'000, 'x')}));
   EXPECT_NE(reason().find("too short or too long"), std::string::npos) << session_->why_ended();
 }
 
 TEST_F(HostileProcessTest, FieldsAreAsTheTypeDemands) {
   ASSERT_TRUE(begin());
-  EXPECT_TRUE(process_->send(PacketType::kClaim, ClaimMessage{1, 1'000'000, 0}));
+  EXPECT_TRUE(process_.channel.send(PacketType::kClaim, ClaimMessage{1, 1'000'000, 0}));
   EXPECT_NE(reason().find("kClaim with other fields"), std::string::npos) << session_->why_ended();
 }
 
@@ -122,7 +109,7 @@ TEST_F(HostileProcessTest, AfterItsEndASessionOnlySaves) {
   StatusReport report;
   report.devices.resize(kDevices);
   send_report(PacketType::kEnded, 0, report, "\x1b[2J" + std::string(100'000, 'x'));
-  EXPECT_TRUE(process_->send(PacketType::kOpenSocket, SocketMessage{1, "tcp:127.0.0.1:1", -1}));
+  EXPECT_TRUE(process_.channel.send(PacketType::kOpenSocket, SocketMessage{1, "tcp:127.0.0.1:1", -1}));
   const std::string why = reason();
   EXPECT_TRUE(session_->ended_in_order());
   EXPECT_LT(why.size(), 2 * kClaimedTextMax);

@@ -3,8 +3,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "fakes/wire/wire_monitor.h"
+#include "runtime/transport/tcp/operator_socket.h"
 #include "server/isolation/endless.h"
 #include "server/isolation/ends.h"
 #include "support/other_user.h"
@@ -102,6 +104,8 @@ class KickRightsTest : public ::testing::TestWithParam<bool> {
     const Welcome welcome = handshake_with_server(*connection, server_->address(), &token);
     return {welcome.session, std::move(connection)};
   }
+  // Over TCP, which says nothing of who asks.
+  std::unique_ptr<Connection> connect() const { return tcp::connect(server_->address(), 5s); }
   // What becomes of it when another user of this machine asks.
   KickResult kick(const AccessToken& token, std::uint64_t session) {
     KickResult result{};
@@ -136,6 +140,46 @@ TEST_P(KickRightsTest, AnOperatorMayEndAll) {
   const auto [of_all, also_kept] = begin(common_);
   EXPECT_EQ(kick(olivia_, of_alice), KickResult::kEnded);
   EXPECT_EQ(kick(olivia_, of_all), KickResult::kEnded);
+}
+
+// A TCP connection of the daemon's user may be one that the daemon has made for somebody.
+TEST_P(KickRightsTest, TheOwnerOfATcpSocketIsNoOperator) {
+  const auto [of_alice, kept] = begin(alice_);
+  EXPECT_EQ(WireMonitor(connect(), server_->address(), common_).kick(of_alice).result, KickResult::kRefused);
+  EXPECT_EQ(WireMonitor(connect(), server_->address(), bob_).kick(of_alice).result, KickResult::kUnknown);
+  EXPECT_EQ(WireMonitor(connect(), server_->address(), olivia_).kick(of_alice).result, KickResult::kEnded);
+}
+
+TEST_P(KickRightsTest, TheDaemonsUserIsAnOperatorAtTheOperatorsSocket) {
+  const auto [of_alice, kept] = begin(alice_);
+  EXPECT_EQ(WireMonitor(server_->address(), bob_).kick(of_alice).result, KickResult::kEnded);
+}
+
+TEST_P(KickRightsTest, OthersSessionsAreForOperatorsToSee) {
+  const auto [of_alice, kept] = begin(alice_);
+  const auto [of_bob, also_kept] = begin(bob_);
+  const auto seen = [&](const KnownStatus& status) {
+    std::set<std::uint64_t> sessions;
+    for (const SessionStatus& session : status.sessions) sessions.insert(session.session);
+    EXPECT_EQ(status.status.session_count, 2u);
+    return sessions;
+  };
+  const std::set<std::uint64_t> all{of_alice, of_bob};
+  const auto is_there = [&] { return seen(WireMonitor(server_->address(), bob_).ask()) == all; };
+  EXPECT_TRUE(ServerTest::eventually(is_there)) << "of who has the daemon's rights";
+  EXPECT_EQ(seen(WireMonitor(connect(), server_->address(), olivia_).ask()), all);
+  EXPECT_EQ(seen(WireMonitor(connect(), server_->address(), bob_).ask()), std::set<std::uint64_t>{of_bob});
+  as_other_user([&] {
+    EXPECT_EQ(seen(WireMonitor(server_->address(), bob_).ask()), std::set<std::uint64_t>{of_bob});
+    EXPECT_TRUE(seen(WireMonitor(server_->address(), common_).ask()).empty());
+  });
+}
+
+TEST_P(KickRightsTest, SessionsDoNotBeginAtTheOperatorsSocket) {
+  const auto connection = operator_socket::connect(server_->address());
+  ASSERT_NE(connection, nullptr);
+  EXPECT_THROW(handshake_with_server(*connection, server_->address(), &alice_), ConnectionError);
+  EXPECT_EQ(server_->sessions(), 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Servers, KickRightsTest, ::testing::Bool(),

@@ -117,8 +117,14 @@ TEST_F(ConnectPeerTest, ConnectsOnlyWhereItsOperatorAllows) {
   server::Server server({"127.0.0.1", 0}, "0", {}, {}, {}, std::optional<server::ProcessCommand>(),
                         server::PeerRules({"127.0.0.1:" + port}));
   WireClient client(server.address());
-  EXPECT_NE(ask(client, server.address(), "there").text.find("--peers"), std::string::npos);
+  const Address other = tcp::Listener({"127.0.0.1", 0}).address();
+  EXPECT_NE(ask(client, other, "there").text.find("--peers"), std::string::npos);
   EXPECT_NE(ask(client, address(), "there").text.find("refused"), std::string::npos) << "a server, and no such session";
+}
+
+TEST_F(ConnectPeerTest, DoesNotConnectToItself) {
+  WireClient client(address());
+  EXPECT_NE(ask(client, address(), "there").text.find("there is this server itself"), std::string::npos);
 }
 
 }  // namespace

@@ -37,8 +37,9 @@ class StripesTest : public CommandTest {
     group_.secret = stripes_key(invitation(), Role::kBulk, features, welcome.features);
     return first;
   }
-  Dial dial() {
-    return [this](std::chrono::milliseconds, Deadline) { return std::shared_ptr<Connection>(connect()); };
+  Joiner joiner() {
+    return join_by([this](std::chrono::milliseconds, Deadline) { return std::shared_ptr<Connection>(connect()); },
+                   address());
   }
   void use(std::unique_ptr<Connection> first, std::vector<std::shared_ptr<Connection>> further) {
     further.insert(further.begin(), std::move(first));
@@ -79,7 +80,7 @@ class StripesTest : public CommandTest {
 TEST_F(StripesTest, DataGoesOverAllOfThem) {
   auto first = ask_for(3);
   EXPECT_EQ(taken_, 3u);
-  auto further = open_stripes(*first, address(), group_, taken_, dial());
+  auto further = open_stripes(*first, address(), group_, taken_, joiner());
   ASSERT_EQ(further.size(), 2u);
   use(std::move(first), std::move(further));
   expect_data_passes();
@@ -94,7 +95,7 @@ TEST_F(StripesTest, DataGoesOverAllOfThem) {
 TEST_F(StripesTest, TheSmallerNumberIsUsed) {
   auto first = ask_for(8);
   EXPECT_EQ(taken_, 3u);
-  auto further = open_stripes(*first, address(), group_, 2, dial());
+  auto further = open_stripes(*first, address(), group_, 2, joiner());
   use(std::move(first), std::move(further));
   EXPECT_EQ(carriers_.size(), 2u);
   expect_data_passes();
@@ -110,10 +111,12 @@ TEST_F(StripesTest, EitherSideCanDoWithOne) {
 TEST_F(StripesTest, OneThatCannotBeMadeIsDoneWithout) {
   auto first = ask_for(3);
   std::atomic<int> attempts{0};
-  const Dial failing = [&](std::chrono::milliseconds, Deadline) -> std::shared_ptr<Connection> {
-    ++attempts;
-    throw ConnectionError("no more connections");
-  };
+  const Joiner failing = join_by(
+      [&](std::chrono::milliseconds, Deadline) -> std::shared_ptr<Connection> {
+        ++attempts;
+        throw ConnectionError("no more connections");
+      },
+      address());
   EXPECT_TRUE(open_stripes(*first, address(), group_, taken_, failing).empty());
   EXPECT_EQ(attempts, 2);
   client_.use_bulk(std::move(first));
@@ -166,7 +169,7 @@ TEST_F(StripesTest, NobodyComesBackForAChannelThatIsNotThere) {
   const auto answered = shake_hands(*stranger, hello);
   ASSERT_TRUE(answered);
   EXPECT_EQ(answered->status, WelcomeStatus::kUnknownSession);
-  auto further = open_stripes(*first, address(), group_, taken_, dial());
+  auto further = open_stripes(*first, address(), group_, taken_, joiner());
   ASSERT_EQ(further.size(), 2u);
   use(std::move(first), std::move(further));
   expect_data_passes();
@@ -213,7 +216,7 @@ TEST_F(StripesTest, GoesOnOverAsManyOrFewerConnections) {
     EXPECT_EQ(there.received, 0u);
     EXPECT_EQ(there.stripes, count < 2 ? 0 : count);
     const auto further = open_stripes(*again, address(), {invitation.session, invitation.epoch, there.stripes_key},
-                                      there.stripes, dial());
+                                      there.stripes, joiner());
     EXPECT_EQ(further.size(), count - 1);
   }
 }

@@ -14,6 +14,7 @@
 #include <future>
 #include <vector>
 
+#include "runtime/transport/tcp/tcp.h"
 #include "server/network/host_sockets.h"
 
 namespace remotecl::testing {
@@ -48,8 +49,9 @@ class FullBacklogTest : public ::testing::Test {
   const std::string path_ = ::testing::TempDir() + "rcl-backlog-" + std::to_string(::getpid()) + ".sock";
   const Descriptor listener_;
   std::vector<Descriptor> waiting_;
+  OwnPorts ports_;
   const Ref<LocalSocketBroker> broker_ =
-      make_ref<LocalSocketBroker>(SocketPermissions(open_limits("unix:" + path_), Limits{}), 1, "user");
+      make_ref<LocalSocketBroker>(SocketPermissions(open_limits("unix:" + path_), Limits{}), ports_, 1, "user");
   const SocketAddress address_{SocketAddress::Kind::kUnix, path_, 0};
 };
 
@@ -70,7 +72,9 @@ TEST_F(FullBacklogTest, WhoeverFindsNoRoomIsTold) { EXPECT_EQ(broker_->connect(a
 
 TEST(LocalSocketBrokerTest, OnlyItsUserConnectsToAPathWhateverTheUmaskIs) {
   const std::string path = ::testing::TempDir() + "rcl-mode-" + std::to_string(::getpid()) + ".sock";
-  const auto broker = make_ref<LocalSocketBroker>(SocketPermissions(open_limits("unix:" + path), Limits{}), 1, "user");
+  const OwnPorts ports;
+  const auto broker =
+      make_ref<LocalSocketBroker>(SocketPermissions(open_limits("unix:" + path), Limits{}), ports, 1, "user");
   const mode_t before = ::umask(0);
   std::uint16_t port = 0;
   const Descriptor socket(broker->bind({SocketAddress::Kind::kUnix, path, 0}, 1, port));
@@ -80,6 +84,20 @@ TEST(LocalSocketBrokerTest, OnlyItsUserConnectsToAPathWhateverTheUmaskIs) {
   EXPECT_EQ(::stat(path.c_str(), &made), 0);
   EXPECT_EQ(made.st_mode & 0077, 0u);
   ::unlink(path.c_str());
+}
+
+TEST(OwnPortTest, IsNotConnectedToWhateverIsAllowed) {
+  const tcp::Listener daemon({"127.0.0.1", 0}), other({"127.0.0.1", 0});
+  OwnPorts ports;
+  ports.add(daemon.address().port);
+  const auto broker =
+      make_ref<LocalSocketBroker>(SocketPermissions(open_limits("127.0.0.1:*"), Limits{}), ports, 1, "user");
+  const auto connect = [&](const tcp::Listener& to) {
+    return broker->connect({SocketAddress::Kind::kTcp, "127.0.0.1", to.address().port});
+  };
+  EXPECT_EQ(connect(daemon), -EACCES);
+  const Descriptor socket(connect(other));
+  EXPECT_TRUE(socket.valid());
 }
 
 }  // namespace

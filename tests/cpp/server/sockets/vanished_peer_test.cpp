@@ -38,7 +38,9 @@ class LocalBroker final : public SocketBroker {
     return limits;
   }
 
-  const Ref<LocalSocketBroker> broker_ = make_ref<LocalSocketBroker>(SocketPermissions(limits(), Limits{}), 1, "user");
+  const OwnPorts ports_;
+  const Ref<LocalSocketBroker> broker_ =
+      make_ref<LocalSocketBroker>(SocketPermissions(limits(), Limits{}), ports_, 1, "user");
 };
 
 bool does(const std::string& command) { return std::system(command.c_str()) == 0; }

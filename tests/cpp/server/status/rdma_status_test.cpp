@@ -37,7 +37,7 @@ const RdmaState kLost{Kind::kLost, "the port is down", "mlx5_0:2", "10.0.1.1", "
 
 class RdmaStatusTest : public ServerTest {
  protected:
-  StatusReport report() { return board_.report(nullptr, {"127.0.0.1", 0}, std::chrono::seconds(1)); }
+  StatusReport report() { return board_.report(nullptr, server::Viewer::of_all(), std::chrono::seconds(1)); }
 
   StatusCollector board_{server_.driver()};
   const Ref<RdmaSession> session_ = make_ref<RdmaSession>(kUsed, kLost);

@@ -102,15 +102,16 @@ class ReconnectorTest : public ::testing::Test {
   int bytes_ = 0;  // of the stream
   const Invitation invitation_{7, 8, random_secret()};
   FakeServer server_{invitation_};
-  Reconnector reconnector_{server_.address(),
-                           invitation_,
-                           30s,
-                           5s,
-                           [this](std::chrono::milliseconds, Deadline) { return server_.dial(); },
-                           [this](const std::string& news) {
-                             const std::lock_guard lock(mutex_);
-                             news_ += news + "\n";
-                           }};
+  Reconnector reconnector_{
+      server_.address(),
+      invitation_,
+      30s,
+      5s,
+      join_by([this](std::chrono::milliseconds, Deadline) { return server_.dial(); }, server_.address()),
+      [this](const std::string& news) {
+        const std::lock_guard lock(mutex_);
+        news_ += news + "\n";
+      }};
   std::pair<std::unique_ptr<Connection>, std::unique_ptr<Connection>> first_ = loopback::make_pair();
   ResumableConnection stream_{
       std::move(first_.first), 30s, {[this] { reconnector_.broken(); }, [](std::uint64_t /*received*/) {}, {}}};

@@ -55,7 +55,7 @@ TEST_F(RdmaConnectionTest, TheControlStreamMovesToAChannel) {
   const auto dial = [](std::chrono::milliseconds, Deadline) -> std::shared_ptr<Connection> {
     throw ConnectionError("this test resumes no stream");
   };
-  Reconnector reconnector({kV4, 1}, {}, 60s, 5s, dial, [](const std::string&) {});
+  Reconnector reconnector({kV4, 1}, {}, 60s, 5s, join_by(dial, {kV4, 1}), [](const std::string&) {});
   const auto end = [](std::unique_ptr<Connection> carrier) {
     return std::make_unique<ResumableConnection>(std::move(carrier), 60s,
                                                  ResumableConnection::Hooks{{}, [](std::uint64_t) {}, {}});

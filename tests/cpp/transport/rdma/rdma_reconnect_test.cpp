@@ -98,7 +98,7 @@ TEST_F(RdmaReconnectTest, AControlStreamMovesOnlyWhereTheWindowLeavesTimeForIt) 
       if (std::exchange(first, false)) failed.release();
       throw ConnectionError("this test resumes no stream");
     };
-    Reconnector reconnector({kV4, 1}, {}, window, 5s, dial, [](const std::string&) {});
+    Reconnector reconnector({kV4, 1}, {}, window, 5s, join_by(dial, {kV4, 1}), [](const std::string&) {});
     auto pair = loopback::make_pair();
     ResumableConnection stream(std::move(pair.first), window, {{}, [](std::uint64_t) {}, {}});
     reconnector.add(stream, Role::kControl);
