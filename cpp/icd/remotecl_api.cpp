@@ -63,7 +63,9 @@ const char* state_at(MemoryObject& memory, const ResidencyDirectory::Entry& entr
 
 json residency_json(MemoryObject& memory) {
   const MutexLock lock(memory.context().memory_mutex());
-  memory.storage().settle_arrivals(memory.range(0, memory.size()));
+  const ByteRange whole = memory.range(0, memory.size());
+  memory.storage().settle_doubts(whole);
+  memory.storage().settle_arrivals(whole);
   const json places = places_json(memory.context());
   json ranges = json::array();
   const std::uint64_t begin = memory.range(0, 0).offset;

@@ -31,12 +31,12 @@ void ResidencyDirectory::append_parts(ByteRange range, const Accept& accept, std
     const std::uint64_t begin = std::max(segment.begin, extent.begin);
     const std::uint64_t end = std::min(end_of(i), extent.end);
     // Neighbours may differ in version only, which does not matter to a transfer.
-    const bool joins =
-        out.size() > already_there && out.back().holders == segment.holders && end_offset(out.back().range) == begin;
+    const bool joins = out.size() > already_there && out.back().holders == segment.holders &&
+                       out.back().former == segment.former && end_offset(out.back().range) == begin;
     if (joins) {
       out.back().range.size += end - begin;
     } else {
-      out.push_back({{begin, end - begin}, segment.holders});
+      out.push_back({{begin, end - begin}, segment.holders, segment.former});
     }
   }
 }
@@ -93,9 +93,65 @@ void ResidencyDirectory::write(ByteRange range, Location at) {
   for (std::size_t i = first; i < last; ++i) version = std::max(version, segments_[i].version);
   segments_[first].holders = {at};
   segments_[first].version = version + 1;
+  segments_[first].former = nullptr;
   const auto begin = segments_.begin();
   segments_.erase(begin + static_cast<std::ptrdiff_t>(first) + 1, begin + static_cast<std::ptrdiff_t>(last));
   merge(first, first + 1);
+}
+
+void ResidencyDirectory::write(ByteRange range, Location at, const FormerOf& former_of) {
+  const auto [first, last] = isolate(clamp(range));
+  std::uint64_t version = 0;
+  for (std::size_t i = first; i < last; ++i) version = std::max(version, segments_[i].version);
+  for (std::size_t i = first; i < last; ++i) {
+    Segment& segment = segments_[i];
+    segment.former = former_of(segment.holders, segment.former);
+    segment.holders = {at};
+    segment.version = version + 1;
+    has_doubts_ = has_doubts_ || segment.former;
+  }
+  merge(first, last);
+}
+
+void ResidencyDirectory::doubt(ByteRange range, Location at, const Ref<FormerContent>& former) {
+  const auto [first, last] = isolate(clamp(range));
+  for (std::size_t i = first; i < last; ++i) {
+    Segment& segment = segments_[i];
+    if (!segment.holders.is_only(at)) continue;
+    segment.former = former;
+    has_doubts_ = true;
+  }
+  merge(first, last);
+}
+
+void ResidencyDirectory::settle(ByteRange range, const std::function<void(ByteRange, const FormerContent&)>& undone) {
+  const Extent extent = clamp(range);
+  const std::size_t first = find(extent.begin);
+  std::size_t last = first;
+  bool has_changed = false;
+  for (; last < segments_.size() && segments_[last].begin < extent.end; ++last) {
+    Segment& segment = segments_[last];
+    while (segment.former) {
+      const Doubt::Outcome outcome = segment.former->doubt->outcome();
+      if (outcome == Doubt::Outcome::kOpen) break;
+      has_changed = true;
+      const Ref<FormerContent> former = std::move(segment.former);
+      if (outcome == Doubt::Outcome::kTakesPlace) break;
+      undone({segment.begin, end_of(last) - segment.begin}, *former);
+      segment.holders = former->holders;
+      ++segment.version;
+      segment.former = former->former;
+    }
+  }
+  if (has_changed) merge(first, last);
+}
+
+bool ResidencyDirectory::is_held_elsewhere(ByteRange range, Location but) const {
+  const Extent extent = clamp(range);
+  for (std::size_t i = find(extent.begin); i < segments_.size() && segments_[i].begin < extent.end; ++i) {
+    if (segments_[i].holders.contains_other_than(but)) return true;
+  }
+  return false;
 }
 
 void ResidencyDirectory::forget(ByteRange range) {
@@ -103,6 +159,7 @@ void ResidencyDirectory::forget(ByteRange range) {
   for (std::size_t i = first; i < last; ++i) {
     segments_[i].holders.clear();
     ++segments_[i].version;
+    segments_[i].former = nullptr;
   }
   merge(first, last);
 }
@@ -115,13 +172,16 @@ void ResidencyDirectory::drop_copy(ByteRange range, Location at) {
   merge(first, last);
 }
 
-void ResidencyDirectory::restore(ByteRange range, Location at, const LocationSet& holders) {
+void ResidencyDirectory::restore(ByteRange range, Location at, const LocationSet& holders,
+                                 const Ref<FormerContent>& former) {
   const auto [first, last] = isolate(clamp(range));
   for (std::size_t i = first; i < last; ++i) {
     Segment& segment = segments_[i];
     if (!segment.holders.contains(at)) continue;
     segment.holders.remove(at);
-    if (segment.holders.empty()) segment.holders = holders;
+    if (!segment.holders.empty()) continue;
+    segment.holders = holders;
+    segment.former = former;
   }
   merge(first, last);
 }
@@ -131,7 +191,14 @@ std::vector<ResidencyDirectory::Entry> ResidencyDirectory::entries() const {
   result.reserve(segments_.size());
   for (std::size_t i = 0; i < segments_.size(); ++i) {
     const Segment& segment = segments_[i];
-    result.push_back({{segment.begin, end_of(i) - segment.begin}, segment.holders, segment.version});
+    const std::uint64_t size = end_of(i) - segment.begin;
+    const bool joins =
+        !result.empty() && result.back().holders == segment.holders && result.back().version == segment.version;
+    if (joins) {  // they differ in what was there before
+      result.back().range.size += size;
+    } else {
+      result.push_back({{segment.begin, size}, segment.holders, segment.version});
+    }
   }
   return result;
 }
@@ -178,8 +245,8 @@ void ResidencyDirectory::merge(std::size_t first, std::size_t last) {
   const std::size_t end = std::min(last + 1, segments_.size());
   std::size_t kept = begin;
   for (std::size_t i = begin + 1; i < end; ++i) {
-    const bool equal =
-        segments_[i].holders == segments_[kept].holders && segments_[i].version == segments_[kept].version;
+    const Segment &one = segments_[kept], &next = segments_[i];
+    const bool equal = one.holders == next.holders && one.version == next.version && one.former == next.former;
     if (!equal && ++kept != i) segments_[kept] = std::move(segments_[i]);
   }
   if (kept + 1 >= end) return;

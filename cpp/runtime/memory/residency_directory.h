@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <utility>
 #include <vector>
 
-#include "runtime/base/index_set.h"
+#include "runtime/memory/former_content.h"
 
 namespace remotecl {
 
@@ -39,12 +40,6 @@ inline std::pair<ByteRange, ByteRange> around(const ByteRange& whole, const Byte
   return {before, after};
 }
 
-// 0 is the host; the devices of a context are 1 to kLocationMax, which bounds what a buffer keeps for each.
-using Location = std::uint32_t;
-using LocationSet = IndexSet;
-inline constexpr Location kHost = 0;
-inline constexpr Location kLocationMax = 1024;
-
 // Records who holds the newest bytes of one root buffer, by byte range.
 //
 // Owned by that buffer on the client. Not synchronised: every call, even a const one, needs the buffer's
@@ -52,11 +47,15 @@ inline constexpr Location kLocationMax = 1024;
 //
 // Content is undefined until it is written; undefined bytes have no holder and are never fetched. Ranges are
 // clamped to the buffer, and an empty range changes nothing.
+//
+// A write may be in doubt: perhaps it does not take place. Then its range keeps what was there before, until
+// settle() finds out what has become of it. All else takes it as done.
 class ResidencyDirectory {
  public:
   struct HeldRange {
     ByteRange range;
-    LocationSet holders;  // the locations that have the newest bytes, never empty
+    LocationSet holders;          // the locations that have the newest bytes, never empty
+    Ref<FormerContent> former{};  // see Segment
 
     friend bool operator==(const HeldRange&, const HeldRange&) = default;
   };
@@ -97,6 +96,29 @@ class ResidencyDirectory {
   // `at` writes `range` and becomes its only holder. The range gets one version, newer than any it had. A
   // byte never has the same version with two contents; concurrent writes may share a version and merge.
   void write(ByteRange range, Location at);
+  // The same where the outcome may be in doubt: `former_of` says what to keep of a part with these holders and former
+  // content. Null: nothing.
+  using FormerOf = std::function<Ref<FormerContent>(const LocationSet&, const Ref<FormerContent>&)>;
+  void write(ByteRange range, Location at, const FormerOf& former_of);
+  // What only `at` holds of `range` it holds perhaps; otherwise it is `former`.
+  void doubt(ByteRange range, Location at, const Ref<FormerContent>& former);
+  // Whether anything has ever been in doubt.
+  bool has_doubts() const { return has_doubts_; }
+  // Takes back the writes to parts of `range` that have not taken place, and calls `undone` for each with what it was
+  // before.
+  void settle(ByteRange range, const std::function<void(ByteRange, const FormerContent&)>& undone);
+  // Calls `f` for what is still in doubt in `range`, once for each part.
+  template <class F>
+  void for_each_doubt(ByteRange range, F&& f) const {
+    if (!has_doubts_) [[likely]]
+      return;
+    const Extent extent = clamp(range);
+    for (std::size_t i = find(extent.begin); i < segments_.size() && segments_[i].begin < extent.end; ++i) {
+      if (segments_[i].former) f(*segments_[i].former->doubt);
+    }
+  }
+  // Whether any other location holds any of these bytes.
+  bool is_held_elsewhere(ByteRange range, Location but) const;
 
   // The content of `range` becomes undefined, without a holder.
   void forget(ByteRange range);
@@ -105,8 +127,8 @@ class ResidencyDirectory {
   void drop_copy(ByteRange range, Location at);
 
   // `at` does not hold `range` after all: a transfer to it has failed, and with it all commands that needed
-  // it. Bytes that nothing has written or fetched since get their former `holders` back.
-  void restore(ByteRange range, Location at, const LocationSet& holders);
+  // it. Bytes that nothing has written or fetched since get their former `holders` back, and `former`.
+  void restore(ByteRange range, Location at, const LocationSet& holders, const Ref<FormerContent>& former = {});
 
   // The whole buffer in order, without gaps; neighbours differ in holders or version.
   std::vector<Entry> entries() const;
@@ -117,6 +139,7 @@ class ResidencyDirectory {
     std::uint64_t begin;
     LocationSet holders;
     std::uint64_t version;
+    Ref<FormerContent> former{};  // what to return to if the last write does not take place; null: it does
   };
   struct Extent {
     std::uint64_t begin, end;
@@ -133,6 +156,7 @@ class ResidencyDirectory {
   void merge(std::size_t first, std::size_t last);
 
   std::uint64_t size_;
+  bool has_doubts_ = false;
   // Sorted; covers [0, size_) without gaps, and neighbours differ. It is a vector because most buffers have
   // one segment or a few; updating those touches one cache line and allocates nothing.
   std::vector<Segment> segments_;

@@ -43,6 +43,8 @@ class Event final : public RefCounted {
   std::atomic<bool> report_taken{false};          // a thread has taken over sending EventDone; any thread
   mutable std::atomic<bool> report_added{false};  // it has been added to the outbox; any thread
   bool tracked GUARDED_BY(session_lock) = false;  // its end is an event of the graph
+  // kNative: the driver fails the command without beginning it if what it waits for fails.
+  bool may_not_begin GUARDED_BY(session_lock) = false;
   std::int32_t status GUARDED_BY(session_lock) = 0;
   std::uint64_t position GUARDED_BY(session_lock) = 0;  // of its native command in its queue; 0: it has none
   // kExpected: the server that will signal it; 0: the client.

@@ -46,7 +46,8 @@ void Issuer::depend(Queue& queue, Event& event) {
       dependency_failed_ = dependency_failed_ || event.status < 0;
       return;
     case Event::State::kNative:
-      if (implied) return;
+      // The order alone would let the command run after one that has not begun.
+      if (implied && !event.may_not_begin) return;
       if (same_device) {
         native_waits_.push_back(event.native.get());
         return;

@@ -29,6 +29,7 @@ namespace remotecl::server {
 //   static constexpr bool kReplies  optional; the client would wait forever if the command failed, so the
 //                          session ends if the command cannot be held
 //   static constexpr bool kNeedsNoDriver  optional; it is issued even if the driver refused the queue
+//   static constexpr bool kHasBytesBefore  optional; what it writes is there before, in case it does not begin
 //   static constexpr bool kLong
 // A long command moves bulk data. It ends with TransferTable::finish, and holds back what comes after it
 // until then.
@@ -277,6 +278,9 @@ void Issuer::run(Queue& queue, Event* event, EventId hold, Command& command) {
       }
       if (issue.goes_on) return;
       if (issue.ended && event != nullptr) finish(*event);
+      if constexpr (!requires { Type::kHasBytesBefore; }) {
+        if (event != nullptr) event->may_not_begin = !issue.waits.empty();
+      }
       if (issue.native && event != nullptr) {
         event->position = queue.native_commands();
         events_.publish(*event, std::move(issue.native));

@@ -9,6 +9,7 @@ namespace {
 struct KernelCommand {
   static constexpr bool kLong = false;
   static constexpr bool kRunsKernels = true;
+  static constexpr bool kHasBytesBefore = true;
 
   SessionObjects* objects;
   Ref<Kernel> kernel;

@@ -76,7 +76,7 @@ void RandomCommands::unmap(const Queue& on, const Range& range, cl_uint* mapped)
   const auto data = std::make_shared<Words>(words(range.size));
   std::copy(data->begin(), data->end(), mapped);
   const auto unmap_on = [&](const Queue& one) {
-    ModelCommand command{.what = "unmapping of " + text_of(range), .writes = {range}};
+    ModelCommand command{.what = "unmapping of " + text_of(range), .writes = {range}, .may_be_refused = false};
     command.effect = [range, data](SequentialModel& model) { std::copy(data->begin(), data->end(), model.at(range)); };
     return enqueue(std::move(command), one, [&](auto handle, auto count, auto waits, auto event) {
       return clEnqueueUnmapMemObject(handle, memories_[range.memory].handle, mapped, count, waits, event);

@@ -112,6 +112,7 @@ void RandomCommands::step() {
     (this->*action)();
     break;
   }
+  if (below(4) == 0) fail_gates();
   if (below(10) == 0) timed([&] { return clFlush(queue().handle); });
   if (under_way_.size() >= kUnderWayMax) settle();
 }
@@ -146,6 +147,8 @@ bool RandomCommands::enqueue(ModelCommand command, const Queue& on, const Call& 
   }
   std::vector<cl_event> waits;
   for (const SharedEvent& event : command.waits) waits.push_back(*event);
+  if (command.blocking) fail_gates();
+  if (refuses_some_ && !command.blocking && command.may_be_refused && below(6) == 0) waits.push_back(refuse(command));
   command.event = std::make_shared<Owned<cl_event>>();
   command.status = timed([&] {
     return call(on.handle, static_cast<cl_uint>(waits.size()), waits.empty() ? nullptr : waits.data(),
@@ -158,7 +161,9 @@ bool RandomCommands::enqueue(ModelCommand command, const Queue& on, const Call& 
 
 void RandomCommands::note(ModelCommand command, bool succeeded) {
   ++commands_;
-  if (succeeded) {
+  if (succeeded && command.is_refused) {
+    refused_ = command.event;
+  } else if (succeeded) {
     for (const Range& range : command.reads) memories_[range.memory].read.push_back(command.event);
     for (const Range& range : command.writes) {
       memories_[range.memory].written = command.event;
@@ -171,6 +176,17 @@ void RandomCommands::note(ModelCommand command, bool succeeded) {
   under_way_.push_back(std::move(command));
 }
 
+cl_event RandomCommands::refuse(ModelCommand& command) {
+  command.is_refused = true;
+  if (refused_ != nullptr && below(2) == 0) return *refused_;
+  return gates_.emplace_back(make_user_event(context_));
+}
+
+void RandomCommands::fail_gates() {
+  for (const Owned<cl_event>& gate : gates_) check(clSetUserEventStatus(gate, CL_OUT_OF_RESOURCES));
+  gates_.clear();
+}
+
 void RandomCommands::finish() {
   for (const Queue& one : queues_) {
     const cl_int error = timed([&] { return clFinish(one.handle); });
@@ -181,6 +197,7 @@ void RandomCommands::finish() {
 }
 
 void RandomCommands::settle() {
+  fail_gates();
   finish();
   bool failed = false;
   for (ModelCommand& command : under_way_) {
@@ -190,18 +207,20 @@ void RandomCommands::settle() {
       EXPECT_NE(timed([&] { return clWaitForEvents(1, command.event->pointer()); }), CL_SUCCESS) << command.what;
       command.status = status(*command.event);
     }
-    if (command.status != CL_SUCCESS) failed = true;
+    if (command.status != CL_SUCCESS && !command.is_refused) failed = true;
   }
   // One server may have heard of the loss of another one before this process.
   if (failed) finish();
   const Locations lost_now = lost();
   for (const ModelCommand& command : under_way_) {
     model_.carry_out(command, lost_now);
-    if (command.status == CL_SUCCESS || (command.lost & location_of(command.device)) != 0) continue;
+    if (command.status == CL_SUCCESS || command.is_refused || (command.lost & location_of(command.device)) != 0)
+      continue;
     ++failures_;
     ++failures_since_repair_;
   }
   under_way_.clear();
+  refused_ = nullptr;
   for (Memory& memory : memories_) {
     memory.written = nullptr;
     memory.read.clear();

@@ -24,6 +24,9 @@ class RandomCommands {
  public:
   RandomCommands(cl_context context, std::uint64_t seed);
 
+  // From now on some commands wait for an event that fails. They leave everything as it was, also for those behind
+  // them that do not wait for them.
+  void refuse_some() { refuses_some_ = true; }
   // One command, or a few that belong together.
   void step();
   // Waits for everything and checks what has come.
@@ -92,6 +95,9 @@ class RandomCommands {
   bool enqueue(ModelCommand command, const Queue& on, const Call& call);
   static std::vector<SharedEvent> after_all(const Memory& memory);
   void note(ModelCommand command, bool succeeded);
+  // Returns the event that it has to wait for.
+  cl_event refuse(ModelCommand& command);
+  void fail_gates();
   cl_int timed(const std::function<cl_int()>& call);
   void finish();
   bool reads_survivors();
@@ -118,6 +124,9 @@ class RandomCommands {
   std::vector<Memory> memories_;
   SequentialModel model_;
   std::vector<ModelCommand> under_way_;
+  bool refuses_some_ = false;
+  std::vector<Owned<cl_event>> gates_;  // user events that will fail
+  SharedEvent refused_;                 // of a command that waits for one of them
   std::size_t commands_ = 0, failures_ = 0, failures_since_repair_ = 0;
   Clock::duration longest_call_{};
 };

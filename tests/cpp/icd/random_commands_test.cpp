@@ -45,6 +45,7 @@ void run_in_two_threads(cl_context context, std::uint64_t seed) {
     threads.emplace_back([context, seed, i] {
       try {
         RandomCommands commands(context, seed + static_cast<std::uint64_t>(i));
+        commands.refuse_some();
         for (std::size_t done = 0; done < steps(); ++done) commands.step();
         commands.expect_all();
       } catch (const std::exception& error) {
@@ -77,6 +78,7 @@ TEST(FaultsTest, EveryCommandIsCarriedOutOnce) {
     threads.emplace_back([&, i] {
       try {
         RandomCommands commands(context, test_seed() + i);
+        commands.refuse_some();
         while (!enough) {
           commands.step();
           ++steps_done[i];

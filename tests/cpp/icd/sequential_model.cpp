@@ -13,7 +13,9 @@ std::size_t SequentialModel::add(Words words) {
 }
 
 void SequentialModel::carry_out(const ModelCommand& command, Locations lost) {
-  if (command.status == CL_SUCCESS) {
+  if (command.is_refused) {
+    EXPECT_EQ(command.status, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) << command.what;
+  } else if (command.status == CL_SUCCESS) {
     succeeded(command);
   } else {
     failed(command, lost);

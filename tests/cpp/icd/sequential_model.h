@@ -36,12 +36,14 @@ struct ModelCommand {
   bool blocking = false;
   bool survives = false;               // all that it needs is in a location that is not lost
   bool undefines = false;              // leaves nothing in what it writes
+  bool may_be_refused = true;          // what it writes is as it was then
   std::optional<Locations> read_to{};  // where the words that it reads are afterwards, too, if not on its device
 
   // When it has been enqueued:
   unsigned device = 0;
   Locations lost = 0;                // devices of which that was known then
   std::vector<SharedEvent> waits{};  // for these
+  bool is_refused = false;           // one of the other events that it waits for fails
   SharedEvent event{};               // null: the call has failed
   cl_int status = CL_SUCCESS;        // of the call; at last of the command
 };

@@ -79,6 +79,29 @@ TEST_F(SvmCommandTest, WhatACopyBetweenHostMemoriesWritesIsWhatLaterCommandsSend
   EXPECT_EQ(to[1], from[1]);
 }
 
+TEST_F(SvmCommandTest, CommandsThatNeverRanLeaveWhatWasThere) {
+  constexpr std::size_t kInts = 1 << 16, kSize = kInts * sizeof(int);
+  const std::vector<int> old = numbers(kInts);
+  const int other = -7;
+  Shared<int> shared(context_, kInts), source(context_, kInts);
+  check(clEnqueueSVMMemcpy(queue_, CL_TRUE, shared.get(), old.data(), kSize, 0, nullptr, nullptr));
+  check(clEnqueueSVMMemFill(other_, source.get(), &other, sizeof other, kSize, 0, nullptr, nullptr));
+  for (const bool fills : {true, false}) {
+    const Owned<cl_event> gate = make_user_event(context_);
+    Owned<cl_event> failed;
+    check(
+        fills
+            ? clEnqueueSVMMemFill(other_, shared.get(), &other, sizeof other, kSize, 1, gate.pointer(), failed.out())
+            : clEnqueueSVMMemcpy(other_, CL_FALSE, shared.get(), source.get(), kSize, 1, gate.pointer(), failed.out()));
+    check(clSetUserEventStatus(gate, CL_OUT_OF_RESOURCES));
+    EXPECT_NE(clWaitForEvents(1, failed.pointer()), CL_SUCCESS);
+    EXPECT_TRUE(shared.read(other_) == old) << fills;
+    EXPECT_TRUE(shared.read(queue_) == old) << fills;
+  }
+  check(clFinish(queue_));
+  check(clFinish(other_));
+}
+
 TEST_F(SvmCommandTest, CopyInsideAnAllocation) {
   const Shared<int> data(context_, 1024);
   data.write(queue_, numbers(1024));

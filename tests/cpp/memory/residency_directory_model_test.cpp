@@ -28,9 +28,28 @@ class Model {
   }
 
   void write(ByteRange range, Location location) {
-    std::uint64_t newest = 0;
-    each(range, [&](std::uint64_t, Byte& byte) { newest = std::max(newest, byte.version); });
-    each(range, [&](std::uint64_t, Byte& byte) { byte = {at(location), newest + 1}; });
+    const std::uint64_t newest = this->newest(range);
+    each(range, [&](std::uint64_t, Byte& byte) { byte = {at(location), newest + 1, {}}; });
+  }
+  void write(ByteRange range, Location location, const Ref<const Doubt>& doubt) {
+    const std::uint64_t newest = this->newest(range);
+    each(range, [&](std::uint64_t, Byte& byte) {
+      byte.former.push_back({doubt, byte.holders});
+      byte.holders = at(location);
+      byte.version = newest + 1;
+    });
+  }
+  void settle() {
+    each({0, bytes_.size()}, [](std::uint64_t, Byte& byte) {
+      while (!byte.former.empty()) {
+        const Doubt::Outcome outcome = byte.former.back().doubt->outcome();
+        if (outcome == Doubt::Outcome::kOpen) return;
+        if (outcome == Doubt::Outcome::kTakesPlace) return byte.former.clear();
+        byte.holders = byte.former.back().holders;
+        ++byte.version;
+        byte.former.pop_back();
+      }
+    });
   }
   void add_holder(ByteRange range, Location location) {
     each(range, [&](std::uint64_t, Byte& byte) {
@@ -38,7 +57,7 @@ class Model {
     });
   }
   void forget(ByteRange range) {
-    each(range, [&](std::uint64_t, Byte& byte) { byte = {{}, byte.version + 1}; });
+    each(range, [&](std::uint64_t, Byte& byte) { byte = {{}, byte.version + 1, {}}; });
   }
   void drop_copy(ByteRange range, Location location) {
     each(range, [&](std::uint64_t, Byte& byte) {
@@ -54,7 +73,9 @@ class Model {
     each(range, [&](std::uint64_t, Byte& byte) {
       if (!byte.holders.contains(location)) return;
       byte.holders.remove(location);
-      if (byte.holders.empty()) byte.holders = holders;
+      if (!byte.holders.empty()) return;
+      byte.holders = holders;
+      byte.former.clear();
     });
   }
   HeldRanges missing(ByteRange range, Location location) {
@@ -80,11 +101,28 @@ class Model {
   }
 
  private:
+  struct Former {
+    Ref<const Doubt> doubt;
+    LocationSet holders;
+  };
   struct Byte {
     LocationSet holders;
     std::uint64_t version = 0;
+    std::vector<Former> former;
   };
+  std::uint64_t newest(ByteRange range) {
+    std::uint64_t newest = 0;
+    each(range, [&](std::uint64_t, Byte& byte) { newest = std::max(newest, byte.version); });
+    return newest;
+  }
   std::vector<Byte> bytes_;
+};
+
+class FakeDoubt final : public Doubt {
+ public:
+  explicit FakeDoubt(Location at) : Doubt(at) {}
+  Outcome outcome() const override { return known; }
+  Outcome known = Outcome::kOpen;
 };
 
 class RandomisedResidencyDirectoryTest : public ::testing::Test {
@@ -92,6 +130,7 @@ class RandomisedResidencyDirectoryTest : public ::testing::Test {
   void run(std::uint64_t size, int steps) {
     ResidencyDirectory directory(size);
     Model model(size);
+    doubts_.clear();
     for (int i = 0; i < steps && !HasFailure(); ++i) {
       SCOPED_TRACE("size " + std::to_string(size) + ", step " + std::to_string(i));
       change(directory, model);
@@ -103,6 +142,8 @@ class RandomisedResidencyDirectoryTest : public ::testing::Test {
   std::mt19937_64 random_;
 
  private:
+  std::vector<Ref<FakeDoubt>> doubts_;
+
   std::uint64_t number(std::uint64_t below) { return random_() % below; }
 
   ByteRange any_range(std::uint64_t size) {
@@ -118,7 +159,28 @@ class RandomisedResidencyDirectoryTest : public ::testing::Test {
   void change(ResidencyDirectory& directory, Model& model) {
     const ByteRange range = any_range(directory.size());
     const Location location = any_location();
-    switch (number(8)) {
+    switch (number(10)) {
+      case 8: {
+        const auto doubt = make_ref<FakeDoubt>(location);
+        doubts_.push_back(doubt);
+        const auto former = [&](const LocationSet& holders, const Ref<FormerContent>& before) {
+          if (before) before->forget_earlier();
+          return make_ref<FormerContent>(doubt, holders, before, 0);
+        };
+        directory.write(range, location, former);
+        model.write(range, location, doubt);
+        break;
+      }
+      case 9:
+        // What has become known counts in all places at once.
+        for (int i = 0; i < 3 && !doubts_.empty(); ++i) {
+          FakeDoubt& doubt = *doubts_[number(doubts_.size())];
+          if (doubt.known != Doubt::Outcome::kOpen) continue;
+          doubt.known = number(3) == 0 ? Doubt::Outcome::kTakesPlace : Doubt::Outcome::kDoesNot;
+        }
+        directory.settle({0, kWhole}, [](ByteRange, const FormerContent&) {});
+        model.settle();
+        break;
       case 0:
       case 1:
         directory.write(range, location);
@@ -146,6 +208,18 @@ class RandomisedResidencyDirectoryTest : public ::testing::Test {
     }
   }
 
+  // Without what was there before.
+  static HeldRanges joined(const HeldRanges& parts) {
+    HeldRanges result;
+    for (const ResidencyDirectory::HeldRange& part : parts) {
+      const bool joins = !result.empty() && result.back().holders == part.holders &&
+                         result.back().range.offset + result.back().range.size == part.range.offset;
+      if (!joins) result.push_back({{part.range.offset, 0}, part.holders});
+      result.back().range.size += part.range.size;
+    }
+    return result;
+  }
+
   static void check_entries(const ResidencyDirectory& directory, Model& model) {
     const Entries entries = directory.entries();
     EXPECT_EQ(entries, model.entries());
@@ -164,7 +238,7 @@ class RandomisedResidencyDirectoryTest : public ::testing::Test {
   void check_queries(const ResidencyDirectory& directory, Model& model) {
     const ByteRange range = any_range(directory.size());
     const Location to = any_location();
-    const HeldRanges transfers = missing(directory, range, to);
+    const HeldRanges transfers = joined(missing(directory, range, to));
     EXPECT_EQ(transfers, model.missing(range, to));
     EXPECT_EQ(directory.valid(range, to), transfers.empty());
     EXPECT_EQ(directory.defined(range), model.defined(range));

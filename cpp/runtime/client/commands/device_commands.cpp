@@ -24,7 +24,8 @@ struct MigratePlan : Plan {
   cl_command_type type;
   std::span<MemoryObject* const> buffers;
   bool is_undefined;
-  bool is_later;  // the bytes are brought when the application waits
+  bool is_later;    // the bytes are brought when the application waits
+  bool is_certain;  // to begin; otherwise content that nobody needs any more is kept, which is allowed
 
   void uses(auto& uses) const REQUIRES(kMemoryMutex) {
     for (MemoryObject* buffer : buffers) {
@@ -33,7 +34,7 @@ struct MigratePlan : Plan {
   }
   cl_int send(PendingCommand& command) const REQUIRES(kMemoryMutex) {
     for (MemoryObject* buffer : buffers) {
-      if (is_undefined) buffer->storage().residency.forget(buffer->range(0, buffer->size()));
+      if (is_undefined && is_certain) buffer->storage().residency.forget(buffer->range(0, buffer->size()));
     }
     send_place_marker(command);
     return CL_SUCCESS;
@@ -108,7 +109,7 @@ cl_int enqueue_migrate(CommandQueue& queue, std::span<MemoryObject* const> buffe
   const bool is_undefined = (flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED) != 0;
   const bool to_host = !is_undefined && (flags & CL_MIGRATE_MEM_OBJECT_HOST) != 0;
   if (to_host && !CoherentHostMemory::any()) return enqueue_migrate_to_host(queue, buffers, wait, event, type);
-  return submit(queue, MigratePlan{{}, type, buffers, is_undefined, to_host}, wait, event);
+  return submit(queue, MigratePlan{{}, type, buffers, is_undefined, to_host, wait.empty()}, wait, event);
 }
 
 cl_int enqueue_marker(CommandQueue& queue, bool is_barrier, cl_command_type type, WaitList wait, Event** event) {

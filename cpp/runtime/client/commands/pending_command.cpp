@@ -20,6 +20,8 @@ PendingCommand::PendingCommand(CommandQueue& queue, cl_command_type type, WaitLi
     waits_for(*event);
     if (error() != CL_SUCCESS) return;
     if (event->is_held()) await_bytes(*event);
+    if (event->may_have_gates()) [[unlikely]]
+      event->add_gates_to(gates_);
   }
   if (queue.returned_writes().has_before.load()) [[unlikely]] {
     returned_writes_ = queue.context().returned_writes().before(queue);
@@ -27,6 +29,7 @@ PendingCommand::PendingCommand(CommandQueue& queue, cl_command_type type, WaitLi
   }
   if (wants_event) {
     event_ = make_ref<Event>(queue, type, true);
+    event_->set_gates(gates_);
     if (!wait.empty()) {
       std::vector<EventId>& waits = event_->description().waits;
       for (const Event* event : wait) waits.push_back(event->id());
@@ -34,6 +37,8 @@ PendingCommand::PendingCommand(CommandQueue& queue, cl_command_type type, WaitLi
     PendingReads& reads = queue.pending_reads();
     if (!reads.none()) queue.in_order() ? reads.hold(*event_) : reads.hold(*event_, awaited_);
   }
+  if (queue.in_order() && queue.may_be_gated()) [[unlikely]]
+    gated_ = queue.gated();
   sequence_ = event_ ? event_->sequence() : queue.next_sequence();
   planner_.set_sequence(sequence_);
   if (order) [[unlikely]] {
@@ -115,16 +120,37 @@ void PendingCommand::is_barrier(bool for_all) {
 void PendingCommand::writes(MemoryObject& buffer, ByteRange range) {
   if (buffer.network_device() != nullptr) [[unlikely]]
     return planner_.refuse(CL_INVALID_OPERATION);
+  BufferStorage& storage = buffer.storage();
+  const bool has_read = planner_.has_read(storage, range) || (!gates_.empty() && planner_.preserves(buffer, range));
   planner_.overwrites(buffer, range);
-  writes_.push_back({&buffer, range});
+  Ref<EventDoubt> doubt;
+  if (!has_read) {
+    if (!storage.is_certain(range, queue_.location())) doubt = doubt_of(EventDoubt::Kind::kOverwrite);
+  } else if ((!gates_.empty() || gated_) && storage.residency.is_held_elsewhere(range, queue_.location())) {
+    doubt = doubt_of(EventDoubt::Kind::kRewrite);
+  }
+  writes_.push_back({&buffer, range, has_read, std::move(doubt)});
+}
+
+const Ref<Event>& PendingCommand::deciding_event() {
+  if (event_) return event_;
+  if (own_event_) return own_event_;
+  own_event_ = make_ref<Event>(queue_, CL_COMMAND_MARKER, true, true);
+  own_event_->set_gates(gates_);
+  own_event_->report_failure_to_queue();
+  return own_event_;
+}
+
+Ref<EventDoubt> PendingCommand::doubt_of(EventDoubt::Kind kind) {
+  const bool is_only_behind = kind == EventDoubt::Kind::kRewrite && gates_.empty();
+  return make_ref<EventDoubt>(kind, queue_.location(), is_only_behind ? gated_ : deciding_event(), sequence_, gated_);
 }
 
 void PendingCommand::record_writes() {
   if (writes_.empty()) return;
-  const Location location = queue_.location();
   for (const Write& write : writes_) {
     BufferStorage& storage = write.buffer->storage();
-    storage.written(write.range, location);
+    storage.written(write.range, queue_, write.has_read, write.doubt);
     planner_.overwritten(storage, write.range);
     if (storage.coherent) [[unlikely]]
       storage.coherent->written(queue_, sequence_, event_.get(), write.range);

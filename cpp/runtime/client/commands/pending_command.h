@@ -84,12 +84,12 @@ class REMOTECL_TSA(scoped_lockable) PendingCommand {
   CommandQueue& queue() const { return queue_; }
   Session& session() const { return queue_.session(); }
   Event* event() const { return event_.get(); }
-  EventId event_id() const { return event_ ? event_->id() : kept_event_; }
+  EventId event_id() const { return event_ ? event_->id() : own_event_ ? own_event_->id() : kept_event_; }
   // If the command follows a large transfer, the next one that replaces its bytes can wait for exactly this command,
   // also if the application holds no event of it. Call it, and then wait_list(), after everything that the command
   // reads and writes has been named.
   void keep_event() {
-    if (planner_.follows_large_transfer()) kept_event_ = event_ ? event_->id() : next_id();
+    if (planner_.follows_large_transfer()) kept_event_ = event_id() != 0 ? event_id() : next_id();
   }
   Array<EventId> wait_list() { return planner_.wait_list(); }
   std::uint64_t sequence() const { return sequence_; }  // the command's position in the queue
@@ -104,8 +104,10 @@ class REMOTECL_TSA(scoped_lockable) PendingCommand {
     record_writes();
     record();
     if (event_) queue_.has_event(sequence_, event_->id());
+    if (!gates_.empty() && queue_.in_order() && event_id() != 0) [[unlikely]]
+      queue_.has_gated(event_id());
     if (kept_event_ != 0) [[unlikely]]
-      unneeded_event_ = queue_.keep_event(sequence_, kept_event_, event_.get());
+      unneeded_event_ = queue_.keep_event(sequence_, kept_event_, event_ ? event_.get() : own_event_.get());
     if (!returned_writes_.empty()) [[unlikely]]
       queue_.context().returned_writes().ordered(queue_, returned_writes_);
     lock_.unlock();
@@ -117,7 +119,12 @@ class REMOTECL_TSA(scoped_lockable) PendingCommand {
   struct Write {
     MemoryObject* buffer;
     ByteRange range;
+    bool has_read;
+    Ref<EventDoubt> doubt;
   };
+  // The event by which it becomes known whether the command has begun, whether or not the application wants one.
+  const Ref<Event>& deciding_event();
+  Ref<EventDoubt> doubt_of(EventDoubt::Kind kind);
   template <class Message>
   [[gnu::noinline, gnu::cold]] void send_traced(const Message& message) {
     Tracer::instance().send(session(), take_record(), message, flags_);
@@ -133,7 +140,10 @@ class REMOTECL_TSA(scoped_lockable) PendingCommand {
   std::uint64_t sequence_ = 0;
   std::uint16_t flags_ = 0;  // of its message
   Ref<Event> event_;
+  Ref<Event> own_event_;  // see deciding_event()
   EventId kept_event_ = 0;
+  Event::Gates gates_;  // the user events without which it does not begin
+  Ref<Event> gated_;    // of a command before it in order that has such; may be null
   Ref<Event> unneeded_event_;
   TraceRecordOwner record_;
   std::vector<PendingReads::Ticket> awaited_;  // reads in the wait list whose bytes have not arrived

@@ -67,6 +67,10 @@ const Event* TransferPlanner::take_write_event(const Site::User& user) {
     return event->queue() == user.queue.get() && event->sequence() == user.writes.last && event->session() != nullptr;
   });
   if (at == given_.end()) return nullptr;
+  // If a user event fails the writer, the transfer still has to bring what was there: others may need it.
+  Event::Gates gates;
+  if ((*at)->may_have_gates()) (*at)->add_gates_to(gates);
+  if (!gates.empty()) return nullptr;
   std::erase_if(elsewhere_, [at](const Foreign& foreign) { return foreign.event.get() == *at; });
   return *at;
 }
@@ -91,6 +95,8 @@ void TransferPlanner::touches(MemoryObject& buffer, ByteRange range) {
   if (const auto& coherent = buffer.storage().coherent) [[unlikely]]
     coherent->before_use(buffer, range, queue_, sequence_);
   buffer.create_on(session());
+  if (buffer.storage().residency.has_doubts()) [[unlikely]]
+    buffer.storage().settle_doubts(range);
   if (record_ != nullptr) record_->uses(reinterpret_cast<std::uintptr_t>(buffer.handle()));
   const Site& site = buffer.storage().site(location_);
   if (!site.arrivals.empty() || site.outdated.size() != 0) buffer.storage().settle_arrivals(range);
@@ -135,6 +141,7 @@ void TransferPlanner::abandon() {
 
 void TransferPlanner::reads(MemoryObject& buffer, ByteRange range) {
   brings(buffer, range);
+  last_read_ = {&buffer.storage(), range};
   if (error_ == CL_SUCCESS) buffer.storage().site(location_).used_by(queue_, sequence_, range, false, unneeded_);
 }
 
@@ -145,6 +152,7 @@ void TransferPlanner::brings(MemoryObject& buffer, ByteRange range) {
   if (storage.has_limited_copies()) settle_limited_copies(buffer, range);
   const auto presence = storage.residency.presence(range, location_);
   if (presence == ResidencyDirectory::Presence::kMissing) fetch(buffer, range);
+  rely_on(storage, range, location_, wait_ids_);
   // A transfer of other bytes may fail without harm.
   storage.site(location_).arrivals.for_each(range, [this](const InboundTransfer& arrival) {
     follows_large_transfer_ = follows_large_transfer_ || arrival.is_large;
@@ -153,6 +161,34 @@ void TransferPlanner::brings(MemoryObject& buffer, ByteRange range) {
     if (record_ != nullptr) record_->waits_for(arrival.event->id());
   });
   if (presence == ResidencyDirectory::Presence::kHeld) session().group().fetched.in_place.add(range.size);
+}
+
+bool TransferPlanner::preserves(MemoryObject& buffer, ByteRange range) {
+  if (error_ != CL_SUCCESS) return false;
+  touches(buffer, range);
+  std::vector<Missing> missing;
+  buffer.storage().residency.missing(range, location_, missing);
+  for (const Missing& part : missing) {
+    if (possible_sources(buffer.storage(), part).empty()) return false;
+  }
+  brings(buffer, range);
+  return true;
+}
+
+void TransferPlanner::rely_on(BufferStorage& storage, ByteRange range, Location at, EventIds& waits) {
+  storage.residency.for_each_doubt(range, [&](const Doubt& each) {
+    const auto& doubt = static_cast<const EventDoubt&>(each);
+    if (!doubt.decides_at(at)) return;
+    doubt.rely();
+    waits.add(doubt.event->id());
+  });
+}
+
+bool TransferPlanner::waits_for_doubt(const Missing& part) {
+  if (!part.former) return true;
+  const auto& doubt = static_cast<const EventDoubt&>(*part.former->doubt);
+  if (doubt.kind == EventDoubt::Kind::kOverwrite) waits_for(*doubt.event);
+  return error_ == CL_SUCCESS;
 }
 
 void TransferPlanner::fetch(MemoryObject& buffer, ByteRange range) {
@@ -167,6 +203,7 @@ void TransferPlanner::fetch(MemoryObject& buffer, ByteRange range) {
     if (!choose_source(storage, part, source)) return;
     switch (source.route) {
       case Route::kHost:
+        if (!waits_for_doubt(part)) return;
         upload(root, part);
         break;
       case Route::kPeer:
@@ -290,7 +327,9 @@ std::vector<EventId> TransferPlanner::after_users(MemoryObject& root, ByteRange 
 std::vector<EventId> TransferPlanner::after_writers(MemoryObject& root, ByteRange range, Location at,
                                                     TraceRecord* record, const InboundTransfer* but) {
   const Site& holder = root.storage().site(at);
-  std::vector<EventId> written;
+  EventIds doubted;
+  rely_on(root.storage(), range, at, doubted);
+  std::vector<EventId> written(doubted.all().begin(), doubted.all().end());
   for (const Site::User& user : holder.users) {
     if (!intersect(user.range, range)) continue;
     if (record != nullptr && user.writes.last != 0) record->waits_for(user.queue->id(), user.writes.last);

@@ -43,6 +43,13 @@ class TransferPlanner {
   // Like reads(), but brings nothing; only orders the command after transfers on their way to these bytes. A
   // failed transfer from another server does not harm the command.
   void overwrites(MemoryObject& buffer, ByteRange range) REQUIRES(kMemoryMutex);
+  // Whether the last call of reads() has named all of these bytes.
+  bool has_read(const BufferStorage& storage, ByteRange range) const {
+    return last_read_.storage == &storage && contains(last_read_.range, range);
+  }
+  // The command overwrites these bytes, or does not begin: brings them first, so that they are there in either case.
+  // Returns false, and brings nothing, if nobody has all of them any more.
+  bool preserves(MemoryObject& buffer, ByteRange range) REQUIRES(kMemoryMutex);
   // The command that writes these bytes has been sent.
   void overwritten(BufferStorage& storage, ByteRange range) REQUIRES(kMemoryMutex);
   void waits_for(Event& event);
@@ -110,6 +117,11 @@ class TransferPlanner {
   Event* find_later_event(const Site::User& user) const;
   // Returns what a command of the same server waits for to come after the writers of `user`.
   EventId end_of_writers(const Site::User& user) REQUIRES(kMemoryMutex);
+  // Adds what decides whether the bytes at a location of a server are right to what one of its commands waits for.
+  void rely_on(BufferStorage& storage, ByteRange range, Location at, EventIds& waits) REQUIRES(kMemoryMutex);
+  // The host has these bytes, but the command that was to send them to a device, too, may not begin: then who uses them
+  // fails as well. Returns false, with an error, if a link is missing.
+  bool waits_for_doubt(const Missing& part);
   // Returns false, with an error, if every holder is on a lost server or a link is missing.
   bool choose_source(BufferStorage& storage, const Missing& missing, TransferSource& chosen) REQUIRES(kMemoryMutex);
   std::vector<TransferSource> possible_sources(BufferStorage& storage, const Missing& missing) const
@@ -165,6 +177,10 @@ class TransferPlanner {
   };
   std::vector<Brought> brought_;
   bool follows_large_transfer_ = false;
+  struct {
+    const BufferStorage* storage = nullptr;
+    ByteRange range{};
+  } last_read_;
 };
 
 // Sends a write of `size` bytes at `memory`, which stay valid as long as `keep_alive`. Small data go inside

@@ -292,6 +292,7 @@ void TransferPlanner::arriving(MemoryObject& root, const Missing& missing, Locat
   BufferStorage& storage = root.storage();
   copied(root, missing.range, from, is_limited);
   arrival.writes = storage.writes;
+  arrival.former = missing.former;
   waits_for(*arrival.event);
   if (record_ != nullptr) record_->waits_for(arrival.event->id());
   arrival.awaited_by = Ref<CommandQueue>(&queue_);

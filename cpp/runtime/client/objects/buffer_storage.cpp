@@ -10,6 +10,27 @@
 #include "runtime/client/support/callback_thread.h"
 
 namespace remotecl {
+namespace {
+
+// What only that location has of these bytes it may not have, as the transfer may fail.
+void doubt_transfer(ResidencyDirectory& residency, const InboundTransfer& arrival, ByteRange range, Location at) {
+  Ref<FormerContent> before = arrival.former;
+  if (before && before->doubt->outcome() == Doubt::Outcome::kTakesPlace) before = nullptr;
+  const std::uint64_t begin = std::max(arrival.range.offset, range.offset);
+  const std::uint64_t end = std::min(arrival.range.offset + arrival.range.size, range.offset + range.size);
+  std::vector<ResidencyDirectory::HeldRange> parts;
+  residency.holders({begin, end - begin}, parts);
+  for (const auto& part : parts) {
+    // A command that has written it there since may be known not to have begun, and the transfer is lost with it.
+    const auto* const later = part.former ? static_cast<const EventDoubt*>(part.former->doubt.get()) : nullptr;
+    if (later != nullptr && later->kind == EventDoubt::Kind::kTransfer) continue;  // it is in doubt already
+    const Ref<Event> writer = later != nullptr && later->kind == EventDoubt::Kind::kRewrite ? later->event : nullptr;
+    const auto doubt = make_ref<EventDoubt>(EventDoubt::Kind::kTransfer, at, arrival.event, 0, writer);
+    residency.doubt(part.range, at, make_ref<FormerContent>(doubt, arrival.holders_before, before, arrival.writes + 1));
+  }
+}
+
+}  // namespace
 
 static_assert(std::is_nothrow_move_constructible_v<Site>);  // what it holds stays in its place
 
@@ -63,13 +84,87 @@ void BufferStorage::settle_arrivals_at(Location at, ByteRange range) {
     // Of a transfer from a lost server the outcome is unknown, and later writes may already have been
     // reported as successful.
     const bool has_failed = status < CL_COMPLETE && !arrival.event->session()->lost();
-    if (has_failed) residency.restore(arrival.range, at, arrival.holders_before);
+    if (has_failed) residency.restore(arrival.range, at, arrival.holders_before, arrival.former);
     return true;
+  });
+}
+
+LocationSet BufferStorage::uncertain_holders(ByteRange range) {
+  settle_arrivals(range);
+  LocationSet uncertain;
+  for (Location at = 0; at < sites_.size(); ++at) {
+    if (sites_[at].limited_copies.find(range) != nullptr) uncertain.add(at);
+    sites_[at].arrivals.for_each(range, [&](const InboundTransfer& arrival) REQUIRES(kMemoryMutex) {
+      uncertain.add(at);
+      doubt_transfer(residency, arrival, range, at);
+    });
+  }
+  return uncertain;
+}
+
+void BufferStorage::written(ByteRange range, const CommandQueue& queue, bool has_read, const Ref<EventDoubt>& doubt) {
+  const Location at = queue.location();
+  if (!doubt && !residency.has_doubts()) return written(range, at);
+  const LocationSet uncertain = doubt ? uncertain_holders(range) : LocationSet();
+  const std::uint64_t number = writes + 1;
+  // What remains in doubt in spite of this write.
+  const auto kept = [&](const Ref<FormerContent>& former) -> Ref<FormerContent> {
+    if (!former) return nullptr;
+    const auto& before = static_cast<const EventDoubt&>(*former->doubt);
+    if (before.kind != EventDoubt::Kind::kRewrite) return has_read ? former : nullptr;
+    const bool is_behind = before.event->queue() == &queue && queue.in_order();
+    return is_behind || (has_read && before.location != at) ? former : nullptr;
+  };
+  const auto former_of = [&](const LocationSet& holders, const Ref<FormerContent>& former) -> Ref<FormerContent> {
+    if (!doubt || holders.empty()) return kept(former);
+    const auto* const before = former ? static_cast<const EventDoubt*>(former->doubt.get()) : nullptr;
+    const bool is_open = before != nullptr && before->kind != EventDoubt::Kind::kRewrite;
+    if (doubt->kind == EventDoubt::Kind::kRewrite) {
+      if (!holders.contains_other_than(at) || (is_open && before->location == at)) return kept(former);
+    } else if (holders.contains(at) && !uncertain.contains(at) && !is_open) {
+      return kept(former);
+    }
+    LocationSet certain = holders;
+    uncertain.for_each([&certain](Location holder) { certain.remove(holder); });
+    if (former) {
+      former->forget_earlier();
+      former->doubt->ask();
+    }
+    return make_ref<FormerContent>(doubt, certain.empty() ? holders : certain, former, number);
+  };
+  residency.write(range, at, former_of);
+  count_write(range);
+}
+
+bool BufferStorage::is_certain(ByteRange range, Location at) {
+  if (residency.presence(range, at) == ResidencyDirectory::Presence::kMissing || limited_at(at, range)) return false;
+  bool is_certain = true;
+  site(at).arrivals.for_each(
+      range, [&is_certain](const InboundTransfer& arrival) { is_certain = is_certain && arrival.event->ended(); });
+  residency.for_each_doubt(range, [&is_certain](const Doubt& doubt) {
+    is_certain = is_certain && static_cast<const EventDoubt&>(doubt).kind == EventDoubt::Kind::kRewrite;
+  });
+  return is_certain;
+}
+
+void BufferStorage::settle_doubts(ByteRange range) {
+  residency.settle(range, [this](ByteRange part, const FormerContent& former) {
+    kMemoryMutex.assume_held();  // by this function
+    // Transfers of what was not written do not come; their failure says nothing of what was there.
+    former.holders.for_each([&](Location at) {
+      kMemoryMutex.assume_held();
+      site(at).take_from_arrivals(part,
+                                  [&](const InboundTransfer& arrival) { return arrival.writes >= former.writes; });
+    });
   });
 }
 
 void BufferStorage::written(ByteRange range, Location at) {
   residency.write(range, at);
+  count_write(range);
+}
+
+void BufferStorage::count_write(ByteRange range) {
   ++writes;
   if (!has_limited_copies_) return;
   for (Location location = 0; location < sites_.size(); ++location) take_from_limited(range, location);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/client/objects/event.h"
+#include "runtime/client/objects/event_doubt.h"
 #include "runtime/client/objects/host_readers.h"
 #include "runtime/client/objects/mappings.h"
 #include "runtime/client/objects/memory_mutex.h"
@@ -24,6 +25,7 @@ struct InboundTransfer {
   Ref<Event> event;
   ByteRange range;
   LocationSet holders_before;
+  Ref<FormerContent> former{};     // of these bytes: see ResidencyDirectory
   bool is_prompt;                  // waits for nothing but the bytes
   bool is_large = false;           // more bytes move than a message takes
   unsigned hops = 1;               // how many transfers the bytes pass in a row to get there
@@ -124,6 +126,14 @@ struct BufferStorage {
   void settle_arrivals(ByteRange range) REQUIRES(kMemoryMutex);
   // A location has written the bytes, or gets them from another one. Limited copies do not make the host a holder.
   void written(ByteRange range, Location at) REQUIRES(kMemoryMutex);
+  // A command of `queue` writes them. `has_read`: it has also named them as read, so that it fails with what brings
+  // them or has written them there. `doubt`: perhaps it does not take place; null: the bytes are right even then.
+  void written(ByteRange range, const CommandQueue& queue, bool has_read, const Ref<EventDoubt>& doubt)
+      REQUIRES(kMemoryMutex);
+  // Whether the location has the right bytes even if a command that overwrites them there does not begin.
+  bool is_certain(ByteRange range, Location at) REQUIRES(kMemoryMutex);
+  // Takes back what commands were to write that have not begun.
+  void settle_doubts(ByteRange range) REQUIRES(kMemoryMutex);
   void copied(ByteRange range, Location from, Location to) REQUIRES(kMemoryMutex);
   // What a location holds of these bytes is a limited copy.
   void limited(const LimitedCopy& copy, Location at) REQUIRES(kMemoryMutex);
@@ -155,8 +165,11 @@ struct BufferStorage {
   std::function<void()> at_end;                           // the application's, to be called when no transfer is left
 
  private:
+  // The locations that may not have the bytes yet, or not all of them. What is only there is put in doubt.
+  LocationSet uncertain_holders(ByteRange range) REQUIRES(kMemoryMutex);
   // One of the limited copies of some of these bytes there, or null.
   const LimitedCopy* limited_at(Location at, ByteRange range) const REQUIRES(kMemoryMutex);
+  void count_write(ByteRange range) REQUIRES(kMemoryMutex);
   // The bytes there have been replaced.
   void take_from_limited(ByteRange range, Location at) REQUIRES(kMemoryMutex);
   void settle_arrivals_at(Location at, ByteRange range) REQUIRES(kMemoryMutex);

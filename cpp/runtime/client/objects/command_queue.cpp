@@ -134,6 +134,14 @@ EventId CommandQueue::event_of(std::uint64_t sequence, Ref<Event>& holder) {
   return holder ? command.event : 0;
 }
 
+Ref<Event> CommandQueue::gated() {
+  const auto found = session().find_event(gated_);
+  Ref<Event> event(static_cast<Event*>(found.sink));
+  if (event && !event->is_reported()) return event;
+  gated_ = 0;
+  return nullptr;
+}
+
 void CommandQueue::command_failed(cl_int status) {
   has_failed_.store(true, std::memory_order_release);
   cl_int none = CL_SUCCESS;

@@ -118,6 +118,11 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   // Returns 0 if the command has none, if nobody holds it any more, or if it is long ago. The server has the event
   // until the memory mutex is unlocked and `holder` is released.
   EventId event_of(std::uint64_t sequence, Ref<Event>& holder) REQUIRES(kMemoryMutex);
+  // The newest command that waits for a user event, by its event; those behind it in order begin after it.
+  void has_gated(EventId event) REQUIRES(kMemoryMutex) { gated_ = event; }
+  bool may_be_gated() const REQUIRES(kMemoryMutex) { return gated_ != 0; }
+  // Null if there is none, if its end was reported, or if nobody holds the event any more.
+  Ref<Event> gated() REQUIRES(kMemoryMutex);
   // For positions, which only grow.
   static void raise(std::atomic<std::uint64_t>& known, std::uint64_t sequence);
   // Keeps the first failure for the next blocking call.
@@ -159,6 +164,7 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   std::atomic<std::uint64_t> ended_sequence_{0};
   std::array<Recent, 64> recent_;
   KeptEvents kept_events_ GUARDED_BY(kMemoryMutex);
+  EventId gated_ GUARDED_BY(kMemoryMutex) = 0;  // 0: none
   std::atomic<cl_int> failure_{CL_SUCCESS};
   std::atomic<bool> has_failed_{false};
   PendingReads pending_reads_;

@@ -109,6 +109,7 @@ void Event::hurry() {
 bool Event::report(cl_int status, const EventEnd::Profile* profile) {
   if (!end_.claim_report()) return false;
   if (queue_) queue_->end_becomes_known();
+  if (status < CL_COMPLETE && is_of_runtime_) queue_->command_failed(status);
   if (status >= CL_COMPLETE && on_server_) {
     queue_->in_order() ? queue_->finished_through(sequence_) : queue_->ended(sequence_);
   }
@@ -121,10 +122,32 @@ void Event::finish() {
   listeners_.notify(end_.status());
 }
 
-void Event::complete(cl_int status, const EventEnd::Profile* profile) { report(status, profile); }
+void Event::complete(cl_int status, const EventEnd::Profile* profile) {
+  if (status == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) return refuse(status);
+  report(status, profile);
+}
+
+void Event::refuse(cl_int status) {
+  if (!end_.is_reported()) unbegun_.store(Unbegun::kRefused, std::memory_order_release);
+  report(status, nullptr);
+}
+
+void Event::add_gates_to(Gates& gates) {
+  const auto add = [&gates](Event& gate) {
+    if (gate.status() == CL_COMPLETE || std::ranges::find(gates, &gate, &Ref<Event>::get) != gates.end()) return;
+    gates.emplace_back(&gate);
+  };
+  if (is_user_event()) return add(*this);
+  if (!gates_ || status() == CL_COMPLETE) return;
+  for (const Ref<Event>& gate : *gates_) add(*gate);
+}
 
 void Event::lose() {
   const bool was_reported = end_.is_reported();
+  const auto is_unset = [](const Ref<Event>& gate) { return !gate->ended(); };
+  if (!was_reported && gates_ && std::ranges::any_of(*gates_, is_unset)) {
+    unbegun_.store(Unbegun::kLost, std::memory_order_release);
+  }
   complete(ended() ? status() : CL_DEVICE_NOT_AVAILABLE);
   if (!was_reported && end_.lose()) finish();  // even if bytes of other servers are missing
   listeners_.signal_for_lost_server(end_.status());

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "runtime/client/objects/command_queue.h"
 #include "runtime/client/objects/context.h"
@@ -38,6 +39,24 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   using Times = std::function<bool(EventEnd::Profile&)>;
   // profile() asks this, because the server's report says nothing of the command's times. Before the event is shared.
   void set_times(Times times) { times_ = std::make_unique<const Times>(std::move(times)); }
+  // The command has it only for the runtime: its failure is the queue's, too. Before the event is shared.
+  void report_failure_to_queue() { is_of_runtime_ = true; }
+  using Gates = std::vector<Ref<Event>>;
+  // The user events without which the command does not begin. Before the event is shared.
+  void set_gates(const Gates& gates) {
+    if (!gates.empty()) gates_ = std::make_unique<const Gates>(gates);
+  }
+  bool may_have_gates() const { return is_user_event() || gates_; }
+  // What waits for this event does not begin before these user events are set. Adds those that are missing.
+  void add_gates_to(Gates& gates);
+  // After its end: why the command is known to have done nothing, if it is.
+  enum class Unbegun {
+    kUnknown,  // it may have begun
+    kRefused,  // by its wait list or the driver
+    kLost,     // its server was lost before one of its gates was set
+  };
+  Unbegun unbegun() const { return unbegun_.load(std::memory_order_acquire); }
+  bool is_reported() const { return end_.is_reported(); }
   // Whether the queue will release it on the server instead of the destructor: see CommandQueue::keep_event().
   void leave_release_to_queue(bool leaves) { leaves_release_.store(leaves); }
 
@@ -71,6 +90,7 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   // Ends the event; later calls are ignored. Runs callbacks (on the callback thread) and signals other
   // servers.
   void complete(cl_int status, const EventEnd::Profile* profile = nullptr) override;
+  void refuse(cl_int status) override;
   // The server is lost, so neither this process nor other servers will hear of it again.
   void lose() override;
   // Delays complete() until release_hold(), which may report that the event has failed. For commands whose
@@ -110,6 +130,9 @@ class Event final : public Handle<_cl_event, HandleTag::kEvent, CL_INVALID_EVENT
   std::atomic<bool> observed_{false};
   std::atomic<std::uint64_t> asked_at_{0};  // how many ends were known then: see CommandQueue::telling_ends()
   std::atomic<bool> leaves_release_{false};
+  bool is_of_runtime_ = false;
+  std::unique_ptr<const Gates> gates_;  // null: none
+  std::atomic<Unbegun> unbegun_{Unbegun::kUnknown};
   EventEnd end_;
   EventListeners listeners_{*this};
 };

@@ -14,7 +14,7 @@ void handle(const ReportContext& context, const EventDone& report) {
 
 void handle(const ReportContext& context, const CommandFailed& report) {
   if (const auto event = context.events.find(report.event)) {
-    event->complete(report.status, nullptr);
+    event->refuse(report.status);
   } else if (const auto queue = context.queues.find(report.queue)) {
     queue->command_failed(report.status);  // there is no event to report it to
   }

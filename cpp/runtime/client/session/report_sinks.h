@@ -19,6 +19,8 @@ class EventSink {
  public:
   // `profile`: the four times of CL_PROFILING_COMMAND_*, in ns of the device's clock, or null.
   virtual void complete(cl_int status, const std::array<std::uint64_t, 4>* profile) = 0;
+  // The server has not carried the command out.
+  virtual void refuse(cl_int status) = 0;
   // The server is lost.
   virtual void lose() = 0;
 
