@@ -155,9 +155,19 @@ class Reader {
 std::vector<Directive> directives_of(std::string_view text) { return Reader(text).read(); }
 
 bool may_name_files(std::string_view text) {
-  constexpr std::array<std::string_view, 3> kWords = {"include", "import", "embed"};
-  return std::any_of(kWords.begin(), kWords.end(),
-                     [text](std::string_view word) { return text.find(word) != std::string_view::npos; });
+  constexpr std::array<std::string_view, 4> kWords = {"include", "import", "embed", "\?\?/"};
+  if (std::any_of(kWords.begin(), kWords.end(),
+                  [text](std::string_view word) { return text.find(word) != std::string_view::npos; })) {
+    return true;
+  }
+  // A line may end within a word.
+  for (std::size_t at = text.find('\\'); at != std::string_view::npos; at = text.find('\\', at + 1)) {
+    if (at == 0 || !is_letter(text[at - 1])) continue;
+    std::size_t end = at + 1;
+    while (end < text.size() && is_blank(text[end])) ++end;
+    if (end < text.size() && text[end] == '\n') return true;
+  }
+  return false;
 }
 
 }  // namespace remotecl

@@ -41,7 +41,8 @@ bool is_self_contained(const Program& program, const ClientFiles& sent) {
   if (size > kTextSizeMax) return false;
   std::vector<std::string_view> sources;
   if (program.origin() == ProgramOrigin::kSource) sources.emplace_back(program.code());
-  bool is_plain = !mentions_time(sent.options) && std::none_of(sources.begin(), sources.end(), mentions_time);
+  bool is_plain = !mentions_time(sent.options) && !may_name_files(sent.options) &&
+                  std::none_of(sources.begin(), sources.end(), mentions_time);
   sent.headers.for_each(
       [&](const HeaderFile& header) { is_plain = is_plain && !mentions_time(as_text(header.content)); });
   return is_plain && IncludeReview(sources, sent).names_only_sent();
