@@ -30,8 +30,17 @@ GROWTH_MAX = 1.2
 DECISION_MAX = 3000  # what users of 16 devices were promised, however much less it was before
 START_S = 120
 PENDING_CASES = (
-    ("chain", "alternating", "copies", "ranges", "uploads", "maps", "unmaps", "writes", "host-reads-events")
-    + ("host-reads-one-place", "kernels-after-read")
+    "chain",
+    "alternating",
+    "copies",
+    "ranges",
+    "uploads",
+    "maps",
+    "unmaps",
+    "writes",
+    "host-reads-events",
+    "host-reads-one-place",
+    "kernels-after-read",
 )
 PENDING_FEW, PENDING_MANY = 200, 2000  # each as often again
 PENDING_GROWTH_MAX = 2.0
@@ -158,7 +167,9 @@ def main() -> None:
             remark = "" if arguments.record else f" ({limit})"
             print(f"{side}: {found[side]} instructions{what}{remark}", flush=True)
         grown_by_pending = [
-            case for case in PENDING_CASES if growth_by_pending(arguments.build, Path(folder), case) > PENDING_GROWTH_MAX
+            case
+            for case in PENDING_CASES
+            if growth_by_pending(arguments.build, Path(folder), case) > PENDING_GROWTH_MAX
         ]
     if grown_by_pending:
         sys.exit(f"commands cost more the more are pending: {', '.join(grown_by_pending)}")

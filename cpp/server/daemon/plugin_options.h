@@ -13,8 +13,8 @@ struct PluginOptions {
   std::vector<std::string> rules;  // what they may open
   bool has_streams = false;        // the plugins that come with the daemon
   bool is_in_process = false;
-  std::string filter = "allow";    // a name of CallFilter, for their system calls
-  std::string user;                // whose their processes are, where the daemon is root's
+  std::string filter = "allow";  // a name of CallFilter, for their system calls
+  std::string user;              // whose their processes are, where the daemon is root's
   unsigned limit_s = 30;
   unsigned instances = 64;
 

@@ -95,6 +95,8 @@ class IsolatedSession {
     std::uint64_t checksum;
   };
 
+  // A socket can be passed to another process. TLS can be decrypted only here.
+  static bool is_socket(const Connection& connection);
   bool send_begin(const BeginMessage& message, int connection);
   bool send_further(const ConnectionFields& connection, int descriptor);
   // Returns false if the process may not send the packet, and is being ended for it.

@@ -66,7 +66,9 @@ def _anything(_: str) -> bool:
 
 VARIABLES = {
     "REMOTECL_SERVERS": Variable("servers that programs connect to", "host[:port],...", _anything),
-    "REMOTECL_REQUIRED": Variable("on: a program that cannot have its servers ends; off: it gets the others", "on or off", _switch),
+    "REMOTECL_REQUIRED": Variable(
+        "on: a program that cannot have its servers ends; off: it gets the others", "on or off", _switch
+    ),
     "REMOTECL_CONFIG": Variable("the configuration file", "a file's name", _anything),
     "REMOTECL_LOG": Variable("off: no line on stderr when a server or a link is lost", "on or off", _switch),
     "REMOTECL_PEERS": Variable("off: data between servers goes through the client", "on or off", _switch),

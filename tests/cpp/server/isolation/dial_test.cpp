@@ -25,6 +25,7 @@ class DialTest : public ServerTest {
         make_ref<LocalLinkDialer>(LocalLinkDialer::Daemon{rules_, ports_, 1}, LinkAsker{1, "bob", client}), nullptr,
         nullptr);
     ASSERT_TRUE(begin(*session_, client));
+    ASSERT_TRUE(process_.channel.receive());  // the session
     daemon_ = std::thread([this] { session_->run(); });
   }
   void TearDown() override {
