@@ -26,6 +26,12 @@ std::vector<std::vector<std::byte>> binaries_of(Program& program) {
   return binaries;
 }
 
+std::vector<std::size_t> sizes_of(const std::vector<std::vector<std::byte>>& binaries) {
+  std::vector<std::size_t> sizes;
+  for (const auto& binary : binaries) sizes.push_back(binary.size());
+  return sizes;
+}
+
 bool any_build(const Program& program, bool DeviceBuildInfo::*property) {
   const auto& devices = program.devices();
   return std::any_of(devices.begin(), devices.end(),
@@ -70,9 +76,9 @@ const icd::InfoRow<Program, void*> kProgramInfo[] = {
      }},
     {CL_PROGRAM_BINARY_SIZES,
      [](Program& p, const InfoSink& sink, void*) {
-       std::vector<std::size_t> sizes;
-       for (const auto& binary : binaries_of(p)) sizes.push_back(binary.size());
+       const std::vector<std::size_t> sizes = sizes_of(binaries_of(p));
        sink.list(sizes);
+       p.tell_sizes(sizes);
      }},
     {CL_PROGRAM_BINARIES,
      [](Program& p, const InfoSink& sink, void* value) {
@@ -82,6 +88,7 @@ const icd::InfoRow<Program, void*> kProgramInfo[] = {
        std::vector<unsigned char*> checked(targets.size());
        std::memcpy(checked.data(), value, sizeof(void*) * checked.size());
        const auto binaries = binaries_of(p);
+       require(p.has_told(sizes_of(binaries)), CL_OUT_OF_RESOURCES);
        for (std::size_t i = 0; i < binaries.size(); ++i) {
          if (checked[i] != nullptr)
            std::copy(binaries[i].begin(), binaries[i].end(), reinterpret_cast<std::byte*>(checked[i]));

@@ -157,7 +157,8 @@ cl_int Program::binary_of_alike(const Device& lost, std::vector<std::byte>& bina
   const auto is_alike = [&](const Device* other) { return !other->lost() && are_alike(lost, *other) && built(*other); };
   const auto other = std::find_if(devices_.begin(), devices_.end(), is_alike);
   if (other != devices_.end()) return this->binary(**other, binary);
-  const bool all_lost = std::all_of(devices_.begin(), devices_.end(), [](const Device* each) { return each->lost(); });
+  const bool all_lost = std::all_of(devices_.begin(), devices_.end(),
+                                    [&lost](const Device* each) { return each == &lost || each->lost(); });
   return all_lost ? CL_DEVICE_NOT_AVAILABLE : CL_SUCCESS;
 }
 

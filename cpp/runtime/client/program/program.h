@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/mutex.h"
@@ -137,6 +138,16 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
   // The binary for a device, as BinaryContainer describes; asks the server. Empty if it was not built for the
   // device. For a lost device, that of a device like it: programs keep binaries for later, by what a device is.
   cl_int binary(Device& device, std::vector<std::byte>& binary);
+  // The application learns these sizes of all binaries, and makes room for no more.
+  void tell_sizes(std::vector<std::size_t> sizes) EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    told_sizes_ = std::move(sizes);
+  }
+  // False if it was told others, which a server that answers differently each time, or a build since then, can cause.
+  bool has_told(const std::vector<std::size_t>& sizes) const EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    return told_sizes_.empty() || told_sizes_ == sizes;
+  }
 
   void kernel_attached(int change) { kernels_.fetch_add(change); }
   int attached_kernels() const { return kernels_.load(); }
@@ -199,6 +210,7 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
   IndexSet created_on_ GUARDED_BY(mutex_);    // the indices of sessions
   unsigned building_ GUARDED_BY(mutex_) = 0;  // calls in progress
   std::map<const Device*, DeviceBuildInfo> builds_ GUARDED_BY(mutex_);
+  std::vector<std::size_t> told_sizes_ GUARDED_BY(mutex_);  // empty: none were asked for
   std::map<Session*, PutOff> put_off_ GUARDED_BY(mutex_);
   std::atomic<bool> has_put_off_{false};
   std::atomic<bool> has_variables_{false};
