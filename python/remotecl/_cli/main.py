@@ -38,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     # The variable is for programs that compute. These commands report what is missing themselves, and go on if they
     # can.
+    required = os.environ.get("REMOTECL_REQUIRED")
     os.environ["REMOTECL_REQUIRED"] = "0"
     try:
         code: int = options.run(options)
@@ -47,6 +48,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    finally:  # for a program that calls this function
+        if required is None:
+            os.environ.pop("REMOTECL_REQUIRED", None)
+        else:
+            os.environ["REMOTECL_REQUIRED"] = required
     return code
 
 

@@ -9,8 +9,9 @@ from typing import IO
 
 def make_folders(folder: Path) -> None:
     """Makes a folder and its missing parents for this user alone."""
-    for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
+    for missing in reversed([path for path in folder.parents if not path.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)  # fails if it is a file
 
 
 def open_own(file: Path, flags: int, mode: int) -> IO[str]:

@@ -81,14 +81,14 @@ static int32_t multiply(const remotecl_plugin_call* call) {
   return 0;
 }
 
-/* A word from 1 << 40 on is the address of a byte. The result of a call that fails is its error, as a negative number.
+/* A word from 1 << 60 on is the address of a byte. The result of a call that fails is its error, as a negative number.
  */
 static int32_t system_call(const remotecl_plugin_call* call) {
   const char* const bytes = call->arguments[2].data;
   int64_t words[7];
   memcpy(words, call->arguments[1].data, sizeof words);
   for (int i = 1; i < 7; ++i) {
-    if (words[i] >= (int64_t)1 << 40) words[i] = (int64_t)(intptr_t)(bytes + (words[i] - ((int64_t)1 << 40)));
+    if (words[i] >= (int64_t)1 << 60) words[i] = (int64_t)(intptr_t)(bytes + (words[i] - ((int64_t)1 << 60)));
   }
   int64_t result = syscall(words[0], words[1], words[2], words[3], words[4], words[5], words[6]);
   if (result < 0) result = -errno;
