@@ -18,7 +18,7 @@ struct IncludeName {
   bool is_quoted = false;
 
   std::string text() const { return is_quoted ? '"' + name + '"' : '<' + name + '>'; }
-  auto operator<=>(const IncludeName&) const = default;
+  auto operator<=>(const IncludeName&) const = default;  // NOLINT(modernize-use-nullptr): a 0 of the compiler
 };
 
 // One place of a text that names a file: #include and its like, or __has_include.

@@ -35,6 +35,7 @@ BuildFiles::BuildFiles(const ClientFiles& sent, const std::vector<const Program*
   sent.include_folders.for_each([this](const IncludeFolder& folder) { folders_.push_back(folder); });
   sent.headers.for_each([this](const HeaderFile& header) { headers_.push_back(header); });
   std::vector<std::string_view> sources;
+  sources.reserve(parts.size());
   for (const Program* part : parts) {
     sources.push_back(part->origin() == ProgramOrigin::kSource ? std::string_view(part->code()) : std::string_view());
   }

@@ -370,7 +370,8 @@ void TransferPlanner::limit_to_known_content(MemoryObject& buffer, ByteRange& ra
 
 void TransferPlanner::settle_limited_copies(MemoryObject& buffer, ByteRange range) {
   const MemoryObject* const size = buffer.root().content_size_buffer();
-  buffer.storage().settle_limited_copies(range, [size](const LimitedCopy& copy) REQUIRES(kMemoryMutex) {
+  buffer.storage().settle_limited_copies(range, [size](const LimitedCopy& copy) {
+    kMemoryMutex.assume_held();
     return size == nullptr || size->id() != copy.size || size->storage().writes != copy.size_writes;
   });
 }

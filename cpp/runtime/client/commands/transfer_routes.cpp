@@ -53,7 +53,8 @@ void TransferPlanner::upload(MemoryObject& root, const Missing& missing) {
 // null.
 const InboundTransfer* TransferPlanner::followed_at(BufferStorage& storage, Location from, ByteRange range) {
   const InboundTransfer* followed = nullptr;
-  storage.site(from).arrivals.for_each(range, [&](const InboundTransfer& arrival) REQUIRES(kMemoryMutex) {
+  storage.site(from).arrivals.for_each(range, [&](const InboundTransfer& arrival) {
+    kMemoryMutex.assume_held();
     const bool is_newest = arrival.writes == storage.writes;
     if (arrival.transfer != 0 && arrival.range == range && is_newest) followed = &arrival;
   });

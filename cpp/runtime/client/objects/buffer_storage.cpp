@@ -78,7 +78,8 @@ void BufferStorage::settle_arrivals(ByteRange range) {
 void BufferStorage::settle_arrivals_at(Location at, ByteRange range) {
   Site& there = sites_[at];
   there.outdated.drop_ended();
-  there.arrivals.erase_if(range, [&](const InboundTransfer& arrival) REQUIRES(kMemoryMutex) {
+  there.arrivals.erase_if(range, [&](const InboundTransfer& arrival) {
+    kMemoryMutex.assume_held();
     const cl_int status = arrival.event->status();
     if (status > CL_COMPLETE) return false;
     // Of a transfer from a lost server the outcome is unknown, and later writes may already have been
@@ -94,7 +95,8 @@ LocationSet BufferStorage::uncertain_holders(ByteRange range) {
   LocationSet uncertain;
   for (Location at = 0; at < sites_.size(); ++at) {
     if (sites_[at].limited_copies.find(range) != nullptr) uncertain.add(at);
-    sites_[at].arrivals.for_each(range, [&](const InboundTransfer& arrival) REQUIRES(kMemoryMutex) {
+    sites_[at].arrivals.for_each(range, [&](const InboundTransfer& arrival) {
+      kMemoryMutex.assume_held();
       uncertain.add(at);
       doubt_transfer(residency, arrival, range, at);
     });

@@ -142,7 +142,8 @@ struct BufferStorage {
   template <class Outdated>
   void settle_limited_copies(ByteRange range, const Outdated& outdated) REQUIRES(kMemoryMutex) {
     for (Location at = 0; at < sites_.size(); ++at) {
-      sites_[at].limited_copies.erase_if(range, [&](const LimitedCopy& copy) REQUIRES(kMemoryMutex) {
+      sites_[at].limited_copies.erase_if(range, [&](const LimitedCopy& copy) {
+        kMemoryMutex.assume_held();
         if (!outdated(copy)) return false;
         residency.drop_copy(copy.range, at);
         return true;

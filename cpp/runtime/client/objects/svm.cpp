@@ -187,10 +187,13 @@ Table& table() {
 
 // Whether all agree on an address of the region without being asked.
 bool needs_no_answer(const std::vector<SvmDevices>& servers, std::size_t size) {
-  const MutexLock lock(table().mutex);
-  const std::set<const Session*>& proven = table().proven;
-  return size < kAskedSizeMin &&
-         std::ranges::all_of(servers, [&proven](const SvmDevices& one) { return proven.contains(one.session); });
+  if (size >= kAskedSizeMin) return false;
+  Table& all = table();
+  const MutexLock lock(all.mutex);
+  for (const SvmDevices& one : servers) {
+    if (!all.proven.contains(one.session)) return false;
+  }
+  return true;
 }
 
 // Every server has taken the address that this process has proposed.
