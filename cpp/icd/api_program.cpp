@@ -28,6 +28,7 @@ std::vector<std::vector<std::byte>> binaries_of(Program& program) {
 
 std::vector<std::size_t> sizes_of(const std::vector<std::vector<std::byte>>& binaries) {
   std::vector<std::size_t> sizes;
+  sizes.reserve(binaries.size());
   for (const auto& binary : binaries) sizes.push_back(binary.size());
   return sizes;
 }
