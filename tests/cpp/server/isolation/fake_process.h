@@ -21,8 +21,8 @@ struct FakeProcess {
  private:
   explicit FakeProcess(std::pair<server::SessionChannel, server::SessionChannel> ends)
       : channel(server::Descriptor(::fcntl(ends.second.descriptor(), F_DUPFD_CLOEXEC, 0))),
-        child(std::make_unique<server::ChildProcess>(
-            server::ProcessCommand{"/bin/sh", {"sh", "-c", "exec sleep 1000"}}, std::move(ends))) {}
+        child(std::make_unique<server::ChildProcess>(server::ProcessCommand{"/bin/sh", {"sh", "-c", "exec sleep 1000"}},
+                                                     std::move(ends))) {}
 };
 
 // Hands a first connection over to the session's process, which serves it from then on.
