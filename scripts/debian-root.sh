@@ -24,7 +24,7 @@ root=$(mktemp --directory "$bases/root.XXXXXX")
 trap 'rm -rf --one-file-system "$root"' EXIT
 tar --extract --file "$bases/$suite.tar" --directory "$root" --numeric-owner --exclude='./dev/*'
 cp --dereference /etc/resolv.conf /etc/hosts "$root/etc/"
-git clone --quiet --no-hardlinks "$tree" "$root/root/remotecl"
+git clone --quiet --no-hardlinks "$tree" "$root/remotecl"
 settings=(HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8)
 mapfile -t -O ${#settings[@]} settings < <(env | grep '^PIP_' || true)
 # The certificates of a mirror that has an authority of its own.
@@ -39,4 +39,4 @@ unshare --mount --propagation private --pid --fork --kill-child bash -c '
   mount -t proc proc "$root/proc"
   mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
   exec env --ignore-environment "$@"
-' bash "$root" "${settings[@]}" chroot "$root" bash -c 'cd /root/remotecl && exec "$@"' bash "$@"
+' bash "$root" "${settings[@]}" chroot "$root" bash -c 'cd /remotecl && exec "$@"' bash "$@"
