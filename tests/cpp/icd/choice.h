@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <random>
 #include <type_traits>
+#include <utility>
 
 namespace remotecl::testing {
 
@@ -28,5 +29,16 @@ class Choice {
  private:
   std::mt19937_64 random_;
 };
+
+// One of them, of which each comes as often as its weight says. `below` chooses a number below another one.
+template <class T, std::size_t kCount, class Below>
+const T& weighted(const std::pair<T, int> (&choices)[kCount], Below&& below) {
+  int total = 0;
+  for (const auto& [value, weight] : choices) total += weight;
+  int left = static_cast<int>(below(static_cast<std::size_t>(total)));
+  const auto* at = choices;
+  while ((left -= at->second) >= 0) ++at;
+  return at->first;
+}
 
 }  // namespace remotecl::testing

@@ -104,6 +104,18 @@ template <class T>
 Owned<cl_mem> make_buffer(cl_context context, std::vector<T> content, cl_mem_flags flags = CL_MEM_READ_WRITE) {
   return make_buffer(context, content.size() * sizeof(T), flags | CL_MEM_COPY_HOST_PTR, content.data());
 }
+// An image of one unsigned number a pixel.
+inline Owned<cl_mem> make_square_image(cl_context context, std::size_t side, std::vector<cl_uint> content) {
+  const cl_image_format format{CL_R, CL_UNSIGNED_INT32};
+  cl_image_desc description{};
+  description.image_type = CL_MEM_OBJECT_IMAGE2D;
+  description.image_width = description.image_height = side;
+  cl_int error = CL_SUCCESS;
+  Owned<cl_mem> image(
+      clCreateImage(context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, &format, &description, content.data(), &error));
+  check(error);
+  return image;
+}
 
 inline Owned<cl_mem> make_sub_buffer(cl_mem buffer, std::size_t origin, std::size_t size, cl_mem_flags flags = 0) {
   const cl_buffer_region region{origin, size};

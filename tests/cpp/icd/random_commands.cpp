@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "icd/choice.h"
 #include "icd/environment.h"
 
 namespace remotecl::testing {
@@ -75,14 +76,7 @@ void RandomCommands::make_buffers() {
 
 void RandomCommands::make_image() {
   Words content = words(kSide * kSide);
-  const cl_image_format format{CL_R, CL_UNSIGNED_INT32};
-  cl_image_desc description{};
-  description.image_type = CL_MEM_OBJECT_IMAGE2D;
-  description.image_width = description.image_height = kSide;
-  cl_int error = CL_SUCCESS;
-  memories_.emplace_back().handle = Owned<cl_mem>(
-      clCreateImage(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, &format, &description, content.data(), &error));
-  check(error);
+  memories_.emplace_back().handle = make_square_image(context_, kSide, content);
   model_.add(std::move(content));
 }
 
@@ -103,15 +97,7 @@ void RandomCommands::step() {
                                                         {&RandomCommands::brighten, 2},
                                                         {&RandomCommands::copy_image, 1},
                                                         {&RandomCommands::write_image, 1}};
-  int total = 0;
-  for (const auto& [action, weight] : kActions) total += weight;
-  int choice = static_cast<int>(below(static_cast<std::size_t>(total)));
-  for (const auto& [action, weight] : kActions) {
-    choice -= weight;
-    if (choice >= 0) continue;
-    (this->*action)();
-    break;
-  }
+  (this->*weighted(kActions, [this](std::size_t count) { return below(count); }))();
   if (below(4) == 0) fail_gates();
   if (below(10) == 0) timed([&] { return clFlush(queue().handle); });
   if (under_way_.size() >= kUnderWayMax) settle();

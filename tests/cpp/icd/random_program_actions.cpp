@@ -31,15 +31,7 @@ void RandomProgram::step() {
       {&RandomProgram::release_event, 3}, {&RandomProgram::replace_memory, 1},
       {&RandomProgram::replace_queue, 1}};
   choice_ = Choice(seed_ * 10'000 + ++steps_);
-  int total = 0;
-  for (const auto& [action, weight] : kActions) total += weight;
-  int choice = static_cast<int>(below(static_cast<std::size_t>(total)));
-  for (const auto& [action, weight] : kActions) {
-    choice -= weight;
-    if (choice >= 0) continue;
-    (this->*action)();
-    break;
-  }
+  (this->*weighted(kActions, [this](std::size_t count) { return below(count); }))();
   if (under_way_.size() >= kUnderWayMax) finish_one();
 }
 

@@ -47,14 +47,7 @@ void RandomProgram::make_image() {
   model_.add(Words(kSide * kSide));
   memories_.emplace_back();
   Words content = words(kSide * kSide);
-  const cl_image_format format{CL_R, CL_UNSIGNED_INT32};
-  cl_image_desc description{};
-  description.image_type = CL_MEM_OBJECT_IMAGE2D;
-  description.image_width = description.image_height = kSide;
-  cl_int error = CL_SUCCESS;
-  memories_.back().handle = Owned<cl_mem>(
-      clCreateImage(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, &format, &description, content.data(), &error));
-  check(error);
+  memories_.back().handle = make_square_image(context_, kSide, content);
   set_content(image(), std::move(content), true);
 }
 
