@@ -65,15 +65,24 @@ bool places_own_thread(pid_t caller, const seccomp_data& call) {
   return ::access(("/proc/" + std::to_string(caller) + "/task/" + std::to_string(thread)).c_str(), F_OK) == 0;
 }
 
-int receive_descriptor(int socket) {
+// One byte, and room for one descriptor.
+struct DescriptorMessage : msghdr {
+  DescriptorMessage() : msghdr{} {
+    msg_iov = &part;
+    msg_iovlen = 1;
+    msg_control = control;
+    msg_controllen = sizeof control;
+  }
+  DescriptorMessage(const DescriptorMessage&) = delete;
+  DescriptorMessage& operator=(const DescriptorMessage&) = delete;
+
   char byte = 0;
   iovec part{&byte, 1};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
+};
+
+int receive_descriptor(int socket) {
+  DescriptorMessage message;
   ssize_t size = 0;
   do {
     size = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
@@ -142,14 +151,7 @@ CallWatcher::~CallWatcher() {
 }
 
 void CallWatcher::watch(int listener) {
-  char byte = 0;
-  iovec part{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
+  DescriptorMessage message;
   cmsghdr* const header = CMSG_FIRSTHDR(&message);
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;

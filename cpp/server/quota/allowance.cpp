@@ -1,12 +1,8 @@
 #include "server/quota/allowance.h"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <bit>
 #include <thread>
+
+#include "runtime/base/futex.h"
 
 namespace remotecl::server {
 namespace {
@@ -17,13 +13,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kAnswerTime{5};
 // Until the next look at whether the daemon has counted what was sent.
 constexpr std::chrono::microseconds kCountingTime{200};
-
-// Waits while the number is `before`, but not long. The daemon wakes this up; see UserShares.
-void wait_briefly(const std::atomic<std::uint64_t>& number, std::uint64_t before) {
-  static_assert(std::endian::native == std::endian::little, "a futex is the lower half of a number");
-  const timespec most{0, 100'000'000};
-  ::syscall(SYS_futex, &number, FUTEX_WAIT, static_cast<std::uint32_t>(before), &most, nullptr, 0);
-}
+// Until the next look at whether it has answered, in case that it could not wake this process.
+constexpr std::chrono::milliseconds kNapTime{100};
 
 }  // namespace
 
@@ -49,7 +40,7 @@ void Allowance::ask_and_wait(std::size_t counter, bool spares_some) {
   }
   const std::atomic<std::uint64_t>& answered = std::as_const(*allowances_)[layout_.answered()];
   for (std::uint64_t seen = answered.load(); seen < claim.number && Clock::now() < end; seen = answered.load()) {
-    wait_briefly(answered, seen);
+    futex_wait(answered, seen, kNapTime);
   }
 }
 

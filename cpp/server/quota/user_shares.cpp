@@ -1,11 +1,8 @@
 #include "server/quota/user_shares.h"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <climits>
+
+#include "runtime/base/futex.h"
 
 namespace remotecl::server {
 namespace {
@@ -64,7 +61,7 @@ void UserShares::claim(SessionShare& share, const ShareClaim& claim) {
   divide(share, claim.counter, claim.spares_some);
   std::atomic<std::uint64_t>& answered = share.allowances_[layout_.answered()];
   answered.store(claim.number);
-  ::syscall(SYS_futex, &answered, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  futex_wake(answered);
 }
 
 // A process counts first and then looks whether that is allowed; here it is the other way round. So if it counts more
