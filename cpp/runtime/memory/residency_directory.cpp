@@ -143,7 +143,10 @@ void ResidencyDirectory::settle(ByteRange range, const std::function<void(ByteRa
       segment.former = former->former;
     }
   }
-  if (has_changed) merge(first, last);
+  if (!has_changed) return;
+  merge(first, last);
+  has_doubts_ =
+      std::ranges::any_of(segments_, [](const Segment& segment) { return static_cast<bool>(segment.former); });
 }
 
 bool ResidencyDirectory::is_held_elsewhere(ByteRange range, Location but) const {

@@ -102,7 +102,7 @@ class ResidencyDirectory {
   void write(ByteRange range, Location at, const FormerOf& former_of);
   // What only `at` holds of `range` it holds perhaps; otherwise it is `former`.
   void doubt(ByteRange range, Location at, const Ref<FormerContent>& former);
-  // Whether anything has ever been in doubt.
+  // Whether anything is in doubt, or was until it was written anew.
   bool has_doubts() const { return has_doubts_; }
   // Takes back the writes to parts of `range` that have not taken place, and calls `undone` for each with what it was
   // before.

@@ -265,5 +265,18 @@ TEST_F(RandomisedResidencyDirectoryTest, AgreesWithTheModel) {
   if (!HasFailure()) run(300, 5000);
 }
 
+TEST(ResidencyDirectoryDoubts, EndWhenAllIsKnown) {
+  ResidencyDirectory directory(100);
+  const auto doubt = make_ref<FakeDoubt>(1);
+  directory.write({0, 50}, 1, [&doubt](const LocationSet& holders, const Ref<FormerContent>& before) {
+    return make_ref<FormerContent>(doubt, holders, before, 0);
+  });
+  directory.settle({0, 100}, [](ByteRange, const FormerContent&) {});
+  EXPECT_TRUE(directory.has_doubts());
+  doubt->known = Doubt::Outcome::kTakesPlace;
+  directory.settle({0, 100}, [](ByteRange, const FormerContent&) {});
+  EXPECT_FALSE(directory.has_doubts());
+}
+
 }  // namespace
 }  // namespace remotecl
