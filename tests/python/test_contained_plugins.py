@@ -101,7 +101,8 @@ def test_no_other_processes_programs_and_sockets(with_files):
 
 def test_an_audit_is_in_the_log():
     with Daemon("--plugin", str(PLUGIN), "--filter", "audit") as daemon:
-        assert Plugin(remotecl.connect(daemon.address)).make(36, 0, b"\0" * 32) == 0  # getitimer
+        with remotecl.connect(daemon.address) as connection:
+            assert Plugin(connection).make(36, 0, b"\0" * 32) == 0  # getitimer
         assert "remotecl-plugin-host: would be refused: system call getitimer (36)" in daemon.end()[1]
 
 
@@ -111,8 +112,8 @@ def children_of(process: int) -> list[str]:
 
 def test_sockets_for_what_rules_name():
     port = free_port(socket.SOCK_STREAM)
-    with serve(f"listen:{port}") as daemon:
-        plugin = Plugin(remotecl.connect(daemon.address))
+    with serve(f"listen:{port}") as daemon, remotecl.connect(daemon.address) as connection:
+        plugin = Plugin(connection)
         assert plugin.make(SOCKET, socket.AF_UNIX, socket.SOCK_DGRAM, 0) in REFUSED
         assert plugin.make(SOCKET, socket.AF_NETLINK, socket.SOCK_RAW, 0) in REFUSED
         one, other = (plugin.make(SOCKET, socket.AF_INET, socket.SOCK_STREAM, 0) for _ in range(2))
@@ -135,8 +136,8 @@ def daemon_port(daemon: Daemon) -> int:
 def test_a_process_of_roots_becomes_somebody_elses_where_it_opens_no_files():
     if os.getuid() != 0:
         pytest.skip("needs root")
-    with serve("connect:127.0.0.1:9") as daemon:
-        plugin = Plugin(remotecl.connect(daemon.address))
+    with serve("connect:127.0.0.1:9") as daemon, remotecl.connect(daemon.address) as connection:
+        plugin = Plugin(connection)
         assert plugin.make(102) >= 0x70000000  # getuid
         status = Path(f"/proc/{plugin.make(39)}/status").read_text()
         assert "CapEff:\t0000000000000000" in status
@@ -145,14 +146,19 @@ def test_a_process_of_roots_becomes_somebody_elses_where_it_opens_no_files():
 def test_what_gets_a_name_of_a_rule_later_can_be_used(folder):
     """Landlock knows files, and not their names: a process that was started before has to be started again."""
     file = folder / "late"
-    with Daemon("--streams", "--plugin-allow", f"read:{file}", "--plugin-allow", f"read:{folder}/in") as daemon:
-        streams = Streams(remotecl.connect(daemon.address))
+    rules = ["--plugin-allow", f"read:{file}", "--plugin-allow", f"read:{folder}/in"]
+    with (
+        Daemon("--streams", *rules) as daemon,
+        remotecl.connect(daemon.address) as connection,
+        remotecl.connect(daemon.address) as again,
+    ):
+        streams = Streams(connection)
         assert streams.read_frame(f"file:{folder}/in/file")[0] == b"words"
         assert "does not allow" in streams.fails(f"file:{file}", cl.status_code.INVALID_OPERATION)
         file.write_bytes(b"later")
         assert streams.read_frame(f"file:{file}")[0] == b"later"
         (folder / "next").write_bytes(b"after that")
         (folder / "next").replace(file)
-        other = Streams(remotecl.connect(daemon.address))
+        other = Streams(again)
         assert other.read_frame(f"file:{file}")[0] == b"after that"
         assert streams.read_frame(f"file:{file}")[1][7] == END
