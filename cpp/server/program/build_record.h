@@ -23,7 +23,7 @@ struct BuildRecord {
   DeviceBuild values;
   std::string log;
   std::vector<KernelRecord> kernels;
-  bool prints = false;  // found by its compiler, which is asked only if the text leaves it open
+  bool prints = false;  // found by its compiler, which is asked only if its source leaves it open
 };
 
 // Records in the form of a message. Refers to the records, which must not change meanwhile.

@@ -1,5 +1,6 @@
 #include "server/program/printf_search.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cstdint>
 #include <cstring>
@@ -22,6 +23,39 @@ bool splits_a_name(std::string_view code) {
     if ((is_of_a_name(before) || before == '\n') && (is_of_a_name(after) || after == '\\')) return true;
   }
   return false;
+}
+
+// Returns true if a preprocessor may make the name out of this text, by joining tokens or lines.
+bool may_hide_printf(std::string_view code) {
+  // ## can also be written as %:%:, and with trigraphs, which can also stand for a backslash.
+  for (const std::string_view word : {"##", "%:%:", "\?\?=", "\?\?/"}) {
+    if (code.find(word) != std::string_view::npos) return true;
+  }
+  return splits_a_name(code);
+}
+
+// Returns true if comments or quoted text may begin or end where end_of_comment_or_text() does not see it.
+bool hides_comments(std::string_view source) {
+  if (source.find("/\\") != std::string_view::npos) return true;
+  for (std::size_t at = source.find('\\'); at != std::string_view::npos; at = source.find('\\', at + 1)) {
+    const std::size_t end = source.find_first_not_of(" \t\v\f\r", at + 1);
+    if (end != std::string_view::npos && end != at + 1 && source[end] == '\n') return true;
+  }
+  return false;
+}
+
+// The end of the comment or quoted text that begins at `at`; `at` if none does. Quoted text ends with its line.
+std::size_t end_of_comment_or_text(std::string_view source, std::size_t at) {
+  const auto behind = [&](std::string_view end, std::size_t from) {
+    const std::size_t found = source.find(end, from);
+    return found == std::string_view::npos ? source.size() : found + end.size();
+  };
+  if (source.substr(at).starts_with("//")) return behind("\n", at);
+  if (source.substr(at).starts_with("/*")) return behind("*/", at + 2);
+  if (source[at] != '"' && source[at] != '\'') return at;
+  std::size_t end = at + 1;
+  while (end < source.size() && source[end] != source[at] && source[end] != '\n') end += source[end] == '\\' ? 2 : 1;
+  return std::min(end + 1, source.size());
 }
 
 bool compiles(cl_context context, cl_device_id device, std::string_view source, const std::string& options,
@@ -50,12 +84,16 @@ bool mentions_printf(std::string_view code) {
   return false;
 }
 
-bool may_hide_printf(std::string_view code) {
-  // ## can also be written as %:%:, and with trigraphs, which can also stand for a backslash.
-  for (const std::string_view word : {"##", "%:%:", "\?\?=", "\?\?/"}) {
-    if (code.find(word) != std::string_view::npos) return true;
+bool source_may_print(std::string_view source) {
+  if (may_hide_printf(source)) return true;
+  if (source.find("printf") == std::string_view::npos) return false;
+  if (hides_comments(source)) return true;
+  for (std::size_t at = 0; at < source.size();) {
+    const std::size_t next = end_of_comment_or_text(source, at);
+    if (next == at && source.substr(at).starts_with("printf")) return true;
+    at = std::max(next, at + 1);
   }
-  return splits_a_name(code);
+  return false;
 }
 
 bool spirv_may_print(std::string_view module) {

@@ -9,10 +9,11 @@
 
 namespace remotecl::server {
 
-// Returns true if a program with this text, or this binary, calls printf by that name.
+// Returns true if a program with this binary, or this text of SPIR-V names, calls printf by that name.
 bool mentions_printf(std::string_view code);
-// Returns true if a preprocessor may make that name out of this text, by joining tokens or lines.
-bool may_hide_printf(std::string_view code);
+// Returns true if a program with this source may call printf: it has the name outside of its comments, or a
+// preprocessor may make it by joining tokens or lines.
+bool source_may_print(std::string_view source);
 // Returns true if a SPIR-V module, where printf is a number, may call it.
 bool spirv_may_print(std::string_view module);
 

@@ -127,14 +127,16 @@ cl_int Program::make(Device& device, cl_program& program, const std::optional<st
 
 void Program::look_for_prints(std::string_view text) {
   if (prints()) return;
-  if (mentions_printf(text)) return note_prints();
-  const bool is_text = origin_ == ProgramOrigin::kSource;
-  if (is_text && may_hide_printf(text)) may_hide_prints_.store(true, std::memory_order_relaxed);
+  if (origin_ != ProgramOrigin::kSource) {
+    if (mentions_printf(text)) note_prints();
+  } else if (source_may_print(text)) {
+    may_print_.store(true, std::memory_order_relaxed);
+  }
 }
 
 void Program::take_prints(const Program& part) {
   if (part.prints()) note_prints();
-  if (part.may_hide_prints()) may_hide_prints_.store(true, std::memory_order_relaxed);
+  if (part.may_print()) may_print_.store(true, std::memory_order_relaxed);
 }
 
 void Program::set_native(const Device& device, cl_program program, bool executable, ProgramTraits traits,

@@ -89,7 +89,7 @@ class Program final : public RefCounted {
   void look_for_prints(std::string_view text);
   void take_prints(const Program& part);
   // Returns true if only its compiler can determine whether they do.
-  bool may_hide_prints() const { return !prints() && may_hide_prints_.load(std::memory_order_relaxed); }
+  bool may_print() const { return !prints() && may_print_.load(std::memory_order_relaxed); }
   void note_prints() { prints_.store(true, std::memory_order_relaxed); }
 
   // Sets the result of the last build, compilation or link, even of a failed one, or a program that is not built. Takes
@@ -137,7 +137,7 @@ class Program final : public RefCounted {
   Sharing sharing_;
   std::map<const Device*, Native> native_ GUARDED_BY(session_lock);
   std::atomic<bool> prints_{false};
-  std::atomic<bool> may_hide_prints_{false};
+  std::atomic<bool> may_print_{false};
 };
 
 // A program that another one may include, its name there, and what is compiled in place of its own source, if anything.

@@ -160,7 +160,7 @@ cl_program BuildReport::compile_object(BuildRecord& record, const Program& progr
         clCompileProgram(native, 1, &id, files.options().c_str(), static_cast<cl_uint>(headers.size()),
                          includes ? headers.data() : nullptr, includes ? names.data() : nullptr, nullptr, nullptr);
     record.prints =
-        record.values.error == CL_SUCCESS && program.may_hide_prints() &&
+        record.values.error == CL_SUCCESS && program.may_print() &&
         compiler_finds_printf(device, files.source().value_or(program.code()), files.options(), headers, names);
   }
   for (const cl_program header : headers) clReleaseProgram(header);

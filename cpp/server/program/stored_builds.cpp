@@ -146,7 +146,7 @@ std::optional<Digest> StoredBuilds::object_key(const Program& program, const Cli
   const ClientFiles all{sent.options, std::span<const IncludeFolder>(folders), std::span<const HeaderFile>(headers)};
   if (!is_self_contained(program, all)) return std::nullopt;
   std::string text;
-  add_part(text, "object 1");
+  add_part(text, "object 2");
   add_part(text, std::to_string(included.size()));
   return key_of(device, text + text_of(program.origin(), program.code(), program.constants(), all));
 }
@@ -179,7 +179,7 @@ Digest StoredBuilds::key_of(const Device& device, std::string_view text) {
 std::string StoredBuilds::text_of(ProgramOrigin origin, std::string_view code, const Constants& constants,
                                   const ClientFiles& sent) {
   std::string text;
-  add_part(text, "program 1");
+  add_part(text, "program 2");
   add_part(text, origin == ProgramOrigin::kIl ? "IL" : "source");
   add_part(text, code);
   add_part(text, std::to_string(constants.size()));

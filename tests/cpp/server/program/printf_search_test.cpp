@@ -6,27 +6,38 @@
 namespace remotecl::testing {
 namespace {
 
-using server::may_hide_printf;
 using server::mentions_printf;
+using server::source_may_print;
 using server::spirv_may_print;
 
-TEST(PrintfSearchTest, FindsTheName) {
-  EXPECT_TRUE(mentions_printf("kernel void k() { printf(\"\"); }"));
+TEST(PrintfSearchTest, FindsTheNameInBinaries) {
   EXPECT_TRUE(mentions_printf(std::string_view("\0\1vprintf\0", 10)));
-  EXPECT_FALSE(mentions_printf("kernel void k() { print(); }"));
   // As in PoCL's binaries of kernels that do not print.
   EXPECT_FALSE(mentions_printf("_printf_buffer_printf_buffer_capacity__const.__pocl_printf_float_libc.str.L"));
   EXPECT_TRUE(mentions_printf("_printf_buffer_capacity__pocl_printf_ulong"));
 }
 
+TEST(PrintfSearchTest, FindsTheNameInSources) {
+  for (const char* text : {"kernel void k() { printf(\"\"); }", "#define P printf", "/* a */ printf(\"//\")",
+                           "\"/*\" printf()", "'\"' /* ' */ printf()", "// \"\nprintf()", "#error can't\nprintf()",
+                           "/\\\n* \" */ \"//\" printf()", "\"a\\ \n b\"; \"//\" printf()"}) {
+    EXPECT_TRUE(source_may_print(text)) << text;
+  }
+  for (const char* text :
+       {"kernel void k() { print(); }", "// as printf does", "/* printf\n printf */ kernel void k() {}",
+        "\"//\" // printf", "\"\\\"//\" /* printf", "/* // */ '/' // printf"}) {
+    EXPECT_FALSE(source_may_print(text)) << text;
+  }
+}
+
 TEST(PrintfSearchTest, FindsWhatMayMakeTheName) {
   for (const char* text : {"#define K pri##ntf", "#define K pri%:%:ntf", "#define K pri\?\?=\?\?=ntf", "pri\\\nntf()",
                            "pri\\ \t\r\nntf()", "pri\\\n\\\nntf()", "pri\?\?/\nntf()"}) {
-    EXPECT_TRUE(may_hide_printf(text)) << text;
+    EXPECT_TRUE(source_may_print(text)) << text;
   }
   for (const char* text :
        {"kernel void k() {}", "#define K(a) \\\n  do { a; } \\\n  while (0)", "\"a\\n\\\\\"", "# # \\"}) {
-    EXPECT_FALSE(may_hide_printf(text)) << text;
+    EXPECT_FALSE(source_may_print(text)) << text;
   }
 }
 
@@ -69,11 +80,13 @@ TEST_F(HiddenPrintfTest, WhatIsPrintedReachesItsClientHoweverItIsCalled) {
   EXPECT_EQ(output_of(client, "kernel void k() { pri\\\nntf(\"lines\\n\"); }"), "lines\n");
 }
 
-// Only programs that print are searched slowly.
-TEST_F(HiddenPrintfTest, WhoPastesOtherNamesDoesNotPrint) {
+// Programs that do not print are not slowed down as those are that do.
+TEST_F(HiddenPrintfTest, OthersDoNotPrint) {
   server::NativeDriver driver("0");
   server::Device& device = *driver.device(0);
   EXPECT_FALSE(server::compiler_finds_printf(device, "#define CAT(a, b) a##b\nkernel void CAT(k, 1)() {}", ""));
+  EXPECT_FALSE(
+      server::compiler_finds_printf(device, "#ifdef DEBUG\n#define LOG printf\n#endif\nkernel void k() {}", ""));
   EXPECT_TRUE(
       server::compiler_finds_printf(device, "#define CAT(a, b) a##b\nkernel void k() { CAT(pri, ntf)(\"\"); }", ""));
 }
