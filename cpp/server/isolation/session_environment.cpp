@@ -40,8 +40,9 @@ bool begins_with_one(std::string_view text, const auto& prefixes) {
 }
 
 std::vector<std::string> folders_of(const std::string& folder) {
-  return {"HOME=" + folder, "TMPDIR=" + folder, "XDG_CACHE_HOME=" + folder + "/cache",
-          "POCL_CACHE_DIR=" + folder + "/cache/pocl", "CUDA_CACHE_PATH=" + folder + "/cache/cuda",
+  const std::string cache = cache_folder(folder);
+  return {"HOME=" + folder, "TMPDIR=" + folder, "XDG_CACHE_HOME=" + cache, "POCL_CACHE_DIR=" + cache + "/pocl",
+          "CUDA_CACHE_PATH=" + cache + "/cuda",
           // hwloc, which PoCL uses, opens the root of the file system. This substitute has only /proc and
           // /sys.
           "HWLOC_FSROOT=" + folder + "/root", "HWLOC_THISSYSTEM=1"};
@@ -70,6 +71,8 @@ void add_registration(std::vector<std::string>& paths, const fs::path& file) {
 }
 
 }  // namespace
+
+std::string cache_folder(const std::string& folder) { return folder + "/cache"; }
 
 std::vector<std::string> session_environment(const std::string& folder) {
   std::vector<std::string> environment = folders_of(folder);

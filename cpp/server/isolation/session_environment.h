@@ -10,6 +10,9 @@ namespace remotecl::server {
 // hold secrets. Homes, caches and temporary files are in the folder.
 std::vector<std::string> session_environment(const std::string& folder);
 
+// The folder below `folder` where drivers cache files.
+std::string cache_folder(const std::string& folder);
+
 // Paths that sessions' processes must read besides the system's own folders: the drivers that the environment
 // names, and the files that come with them. Never includes the user's home or a folder that contains it.
 std::vector<std::string> driver_paths();

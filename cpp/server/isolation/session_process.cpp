@@ -24,6 +24,7 @@
 #include "server/isolation/daemon_requests.h"
 #include "server/isolation/daemon_socket_broker.h"
 #include "server/isolation/daemon_store.h"
+#include "server/isolation/driver_cache.h"
 #include "server/isolation/session_channel.h"
 #include "server/session/session_host.h"
 #include "server/status/load_sampler.h"
@@ -42,7 +43,7 @@ class SessionProcess {
   // `store`: null where the daemon has none. `rdma`: null where channels are not accepted. `has_sockets`: whether
   // kernels have any.
   SessionProcess(SessionChannel& channel, DaemonRequests& requests, NativeDriver& driver, const PeerRules& peers,
-                 ContentStore* store, RdmaAcceptor* rdma, bool has_sockets)
+                 DriverCache* store, RdmaAcceptor* rdma, bool has_sockets)
       : channel_(channel),
         requests_(requests),
         driver_(driver),
@@ -124,6 +125,7 @@ class SessionProcess {
                          std::move(granted));
     report_end(host_->why_ended(message.session));
     // Whatever the driver does now, the process has not crashed.
+    if (store_ != nullptr) store_->save();
     host_->save_all(std::chrono::steady_clock::now() + kSaveTime);
     exit();
   }
@@ -216,7 +218,7 @@ class SessionProcess {
   DaemonRequests& requests_;
   NativeDriver& driver_;
   const PeerRules& peers_;
-  ContentStore* const store_;
+  DriverCache* const store_;
   RdmaAcceptor* const rdma_;
   const bool has_sockets_;
   RejectionCounts refusals_;
@@ -255,7 +257,8 @@ int run_session_process(const DeviceSelection& devices, const Containment& conta
   SharedMemorySegment::find_through([&requests](const SharedMemoryOffer& offer) { return requests.open(offer); });
   NativeDriver driver(devices);
   make_contexts(driver);
-  DaemonStore store(requests);
+  DaemonStore daemons(requests);
+  DriverCache store(daemons, cache_folder(containment.folder));
   std::optional<RdmaAcceptor> acceptor;
   if (!rdma.empty()) acceptor.emplace(rdma);
   SessionProcess(channel, requests, driver, peers, has_store ? &store : nullptr, acceptor ? &*acceptor : nullptr,
