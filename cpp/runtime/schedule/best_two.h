@@ -6,9 +6,7 @@
 
 namespace remotecl::schedule {
 
-// The devices with the two least scores of those that were offered; among equals, the first. A caller that looks only
-// for the best need not offer devices that cannot be it; then the runner-up is a good one, but not always the second
-// best.
+// The devices with the two least scores of those that were offered; among equals, the first.
 class BestTwo {
  public:
   void offer(DeviceId device, double score) {
@@ -20,6 +18,8 @@ class BestTwo {
     }
   }
   double score() const { return choice_.score; }
+  // A device whose score is no less is neither.
+  double limit() const { return choice_.second; }
   const Choice& choice() const { return choice_; }
 
  private:

@@ -4,6 +4,26 @@
 #include "runtime/schedule/earliest_of_many.h"
 
 namespace remotecl::schedule {
+namespace {
+
+// A device that would be tried if it had the data, once that may cost as much as moving it does; else the best.
+Choice tried(const Situation& situation, const Choice& best) {
+  if (best.device == kNoDevice) return best;
+  const Situation::Runtime fastest = situation.runtime(best.device);
+  if (!fastest.measured) return best;
+  Choice choice = best;
+  situation.for_each_candidate([&](DeviceId device) {
+    const Situation::Runtime time = situation.runtime(device);
+    if (choice.device != best.device || time.measured || time.seconds >= fastest.seconds) return;
+    // If it proves slow, the data goes back.
+    const Time finish = situation.finish(device, situation.predicted(device));
+    const Seconds cost = finish + situation.inputs.transfer(device) - best.score;
+    if (situation.kernel.exploration.affords(device, cost)) choice = {device, best.device, finish, best.score};
+  });
+  return choice;
+}
+
+}  // namespace
 
 Choice EarliestFinish::choose(const Situation& situation) {
   BestTwo best;
@@ -16,13 +36,13 @@ Choice EarliestFinish::choose(const Situation& situation) {
   situation.for_each_candidate([&](DeviceId device) {
     // From cheap bounds to the exact time, which few devices reach.
     const Seconds seconds = situation.runtime(device).seconds;
-    if (situation.ready + seconds >= best.score() || device == holder) return;
+    if (situation.ready + seconds >= best.limit() || device == holder) return;
     const Time earliest = situation.ready + situation.inputs.least_transfer(device);
-    if (earliest + seconds >= best.score()) return;
-    if (situation.queues[device].end(situation.now, earliest, seconds) >= best.score()) return;
+    if (earliest + seconds >= best.limit()) return;
+    if (situation.queues[device].end(situation.now, earliest, seconds) >= best.limit()) return;
     best.offer(device, situation.finish(device, seconds));
   });
-  return best.choice();
+  return tried(situation, best.choice());
 }
 
 }  // namespace remotecl::schedule

@@ -210,10 +210,13 @@ void Scheduler::begin(Placement& placement, const Task& task) {
   const auto position =
       queue.push(placement.now, placement.ready + estimate.transfer, estimate.seconds, placement.is_sample);
   changed(placement.device);
-  const Seconds trial = estimate.measured ? 0 : estimate.seconds;
+  // Where another device would have been better, transfers are a part of what the trial costs.
+  const bool is_detour = !estimate.measured && placement.second < placement.score;
+  const Seconds moves = is_detour ? estimate.transfer : 0;
+  const Seconds trial = estimate.measured ? 0 : estimate.seconds + moves;
   if (trial > 0) kernels_[task.kernel]->exploration.begin_trial(placement.device, trial);
   placement.ticket = in_flight_.add(
-      {task.kernel, placement.device, task.size, estimate.seconds, trial, position, placement.now, false});
+      {task.kernel, placement.device, task.size, estimate.seconds, trial, moves, position, placement.now, false});
 }
 
 std::optional<TaskInFlight> Scheduler::take(Ticket ticket) {
@@ -289,7 +292,7 @@ void Scheduler::learn(const TaskInFlight& task, Seconds seconds) {
       const Seconds there = forecast.measured(device);
       if (there > 0) least = std::min(least, there);
     }
-    kernel.exploration.end_trial(task.device, task.trial, seconds - least);
+    kernel.exploration.end_trial(task.device, task.trial, seconds - least + task.moves);
   }
   if (seconds > 0) kernel.exploration.ran(seconds);
   kernel.times.record(task.device, cluster_[task.device], task.size, seconds);

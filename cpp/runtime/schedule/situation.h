@@ -64,6 +64,8 @@ struct Situation {
     bool measured;
   };
   Runtime runtime(DeviceId device) const;
+  // What a device that has not run the kernel probably needs.
+  Seconds predicted(DeviceId device) const;
   Time free_at(DeviceId device) const { return queues[device].free_at(now); }
   // When the task would end there, if it runs for `seconds`.
   Time finish(DeviceId device, Seconds seconds) const;
@@ -78,10 +80,13 @@ struct Situation {
 // Inline, because decisions ask them for each device.
 inline Situation::Runtime Situation::runtime(DeviceId device) const {
   if (const Seconds measured = forecast.measured(device); measured > 0) return {measured, true};
+  return {predicted(device) * kernel.exploration.factor(device), false};
+}
+
+inline Seconds Situation::predicted(DeviceId device) const {
   const Pace& pace = cluster.pace(device);
-  const Seconds predicted = forecast.predicted(pace);
-  const Seconds taken = predicted > 0 ? predicted : kUnknown * cluster.speed_max() * pace.slowness;
-  return {taken * kernel.exploration.factor(device), false};
+  const Seconds seconds = forecast.predicted(pace);
+  return seconds > 0 ? seconds : kUnknown * cluster.speed_max() * pace.slowness;
 }
 
 inline Time Situation::finish(DeviceId device, Seconds seconds) const {

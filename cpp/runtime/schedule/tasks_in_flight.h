@@ -14,6 +14,7 @@ struct TaskInFlight {
   double size = 0;
   Seconds expected = 0;  // as far as known now
   Seconds trial = 0;     // what Exploration has counted; 0: the device had run the kernel before
+  Seconds moves = 0;     // of that, transfers
   DeviceQueue::Position position = 0;
   Time placed = 0;
   bool has_passed = false;  // it has ended; its times are to follow
