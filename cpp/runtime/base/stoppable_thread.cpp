@@ -3,7 +3,10 @@
 namespace remotecl {
 
 void StoppableThread::start() {
-  if (!is_stopping_ && !thread_.joinable()) thread_ = std::thread(run_);
+  if (is_stopping_ || (thread_.joinable() && !has_ended_)) return;
+  if (thread_.joinable()) thread_.join();
+  thread_ = std::thread(run_);
+  has_ended_ = false;
 }
 
 void StoppableThread::request_stop() {

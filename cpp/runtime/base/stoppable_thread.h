@@ -23,7 +23,10 @@ class StoppableThread {
   StoppableThread(const StoppableThread&) = delete;
   StoppableThread& operator=(const StoppableThread&) = delete;
 
-  // Starts the thread unless it has been started or stopped. Throws std::system_error if the system has none.
+  // How long threads of idle sessions stay, because starting one takes longer than waking it.
+  static constexpr std::chrono::seconds kIdleTime{10};
+
+  // Starts the thread unless it runs or has been stopped. Throws std::system_error if the system has none.
   void start() REQUIRES(mutex);
   // Makes the thread check its condition again.
   void wake() { changed_.notify_all(); }
@@ -33,6 +36,12 @@ class StoppableThread {
   bool wait_until(std::chrono::steady_clock::time_point time) REQUIRES(mutex) {
     return changed_.wait_until(mutex, time) == std::cv_status::no_timeout;
   }
+
+  // Sleeps like wait(). Returns false if nobody has called wake() for kIdleTime: a thread that still has nothing to do
+  // then calls has_ended() and returns, and its memory is free.
+  bool rest() REQUIRES(mutex) { return wait_until(std::chrono::steady_clock::now() + kIdleTime); }
+  // start() starts another one. Called by the thread, which holds `mutex` until it has left run().
+  void has_ended() REQUIRES(mutex) { has_ended_ = true; }
 
   bool is_stopping() const REQUIRES(mutex) { return is_stopping_; }
   // Asks the thread to end without waiting for it.
@@ -46,6 +55,7 @@ class StoppableThread {
   const std::function<void()> run_;
   ConditionVariable changed_;
   bool is_stopping_ GUARDED_BY(mutex) = false;
+  bool has_ended_ GUARDED_BY(mutex) = false;
   std::thread thread_ GUARDED_BY(mutex);
 };
 

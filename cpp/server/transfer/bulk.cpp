@@ -301,7 +301,9 @@ void BulkSender::run() {
     BulkTransport* transport = nullptr;
     {
       MutexLock lock(thread_.mutex);
-      while ((waiting_.empty() || transport_ == nullptr) && !thread_.is_stopping()) thread_.wait();
+      while (is_idle()) {
+        if (!thread_.rest() && is_idle()) return thread_.has_ended();
+      }
       if (thread_.is_stopping()) return;
       transfer = std::move(waiting_.front());
       waiting_.pop_front();

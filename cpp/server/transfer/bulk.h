@@ -116,6 +116,9 @@ class BulkSender {
       EXCLUDES(thread_.mutex);
   Ref<OutgoingTransfer> take_passing(const PassingRule& rule, std::uint64_t left) EXCLUDES(thread_.mutex);
   void run() EXCLUDES(thread_.mutex);
+  bool is_idle() const REQUIRES(thread_.mutex) {
+    return (waiting_.empty() || transport_ == nullptr) && !thread_.is_stopping();
+  }
 
   TransferTable& table_;
   const std::function<void()> lost_;

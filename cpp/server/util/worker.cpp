@@ -1,13 +1,20 @@
 #include "server/util/worker.h"
 
+#include <algorithm>
+#include <chrono>
+#include <iterator>
 #include <system_error>
 #include <utility>
+
+#include "runtime/base/stoppable_thread.h"
 
 namespace remotecl::server {
 
 void Worker::post(Job job) {
   MutexLock lock(mutex_);
   if (stopped_) return;
+  for (std::thread& thread : ended_) thread.join();
+  ended_.clear();
   jobs_.push_back(std::move(job));
   if (jobs_.size() > idle_ && threads_.size() < threads_max_) {
     try {
@@ -30,25 +37,36 @@ void Worker::stop() {
     stopped_ = true;
     dropped.swap(jobs_);
     threads.swap(threads_);
+    std::move(ended_.begin(), ended_.end(), std::back_inserter(threads));
+    ended_.clear();
     wake_.notify_all();
   }
   for (auto& thread : threads) thread.join();
 }
 
 void Worker::run() {
-  for (;;) {
-    Job job;
-    {
-      MutexLock lock(mutex_);
-      ++idle_;
-      while (jobs_.empty() && !stopped_) wake_.wait(mutex_);
-      --idle_;
-      if (stopped_) return;
-      job = std::move(jobs_.front());
-      jobs_.pop_front();
-    }
-    job();
+  for (Job job; take(job); job = {}) job();
+}
+
+bool Worker::take(Job& job) {
+  MutexLock lock(mutex_);
+  ++idle_;
+  while (jobs_.empty() && !stopped_) {
+    const auto end = std::chrono::steady_clock::now() + StoppableThread::kIdleTime;
+    if (wake_.wait_until(mutex_, end) == std::cv_status::no_timeout || !jobs_.empty() || stopped_) continue;
+    --idle_;
+    const auto self = std::find_if(threads_.begin(), threads_.end(), [](const std::thread& thread) {
+      return thread.get_id() == std::this_thread::get_id();
+    });
+    ended_.push_back(std::move(*self));
+    threads_.erase(self);
+    return false;
   }
+  --idle_;
+  if (stopped_) return false;
+  job = std::move(jobs_.front());
+  jobs_.pop_front();
+  return true;
 }
 
 }  // namespace remotecl::server

@@ -9,9 +9,9 @@
 
 namespace remotecl::server {
 
-// Runs jobs: in order on one thread, or on up to `threads_max` threads. Threads are started when they are first
-// needed. Owned by a session. Any thread may call post(), including a driver's callback; the owner calls
-// stop(), once.
+// Runs jobs: in order on one thread, or on up to `threads_max` threads. Threads are started when they are needed, and
+// end when they have had nothing to do for a while. Owned by a session. Any thread may call post(), including a
+// driver's callback; the owner calls stop(), once.
 class Worker {
  public:
   using Job = std::function<void()>;
@@ -28,6 +28,8 @@ class Worker {
 
  private:
   void run() EXCLUDES(mutex_);
+  // Returns false if there is none, and the thread ends.
+  bool take(Job& job) EXCLUDES(mutex_);
 
   Mutex mutex_;
   ConditionVariable wake_;
@@ -36,6 +38,7 @@ class Worker {
   const std::size_t threads_max_;
   std::size_t idle_ GUARDED_BY(mutex_) = 0;
   std::vector<std::thread> threads_ GUARDED_BY(mutex_);
+  std::vector<std::thread> ended_ GUARDED_BY(mutex_);  // to be joined
 };
 
 }  // namespace remotecl::server

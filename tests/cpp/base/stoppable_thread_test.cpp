@@ -50,6 +50,29 @@ class Worker {
   StoppableThread thread_{[this] { run(); }};
 };
 
+// A thread that ends by itself, as one does that has nothing to do.
+TEST(StoppableThreadTest, StartsAgainAfterItHasEnded) {
+  std::counting_semaphore<> begun{0};
+  StoppableThread* self = nullptr;
+  StoppableThread thread([&] {
+    const MutexLock lock(self->mutex);
+    begun.release();
+    self->has_ended();
+  });
+  self = &thread;
+  for (int i = 0; i < 3; ++i) {
+    {
+      const MutexLock lock(thread.mutex);
+      thread.start();
+    }
+    begun.acquire();
+  }
+  thread.stop();
+  const MutexLock lock(thread.mutex);
+  thread.start();
+  EXPECT_FALSE(begun.try_acquire()) << "stopped for good";
+}
+
 TEST(StoppableThreadTest, StartsOnceAndWorksWheneverItIsWoken) {
   Worker worker;
   worker.begin();
