@@ -25,7 +25,7 @@ std::unique_ptr<RdmaAcceptor> open_rdma(const std::string& option, const Address
 
 void log_way_to_memory(const NativeDriver& driver) {
   for (const auto& device : driver.devices()) {
-    if (device->memory().maps_in_place()) continue;
+    if (device->memory().is_in_process()) continue;
     const LogScope scope({}, device->index());
     log_info("RDMA passes through pinned host memory: the driver {}",
              takes_dma_bufs(device->id()) ? "takes DMA-BUFs of others, and gives none of the device's memory"

@@ -64,7 +64,7 @@ class Device {
   DeviceClock& clock() { return clock_; }
 
   // Whether the driver's callbacks come late after an event has ended, as those of GPU drivers do.
-  bool calls_back_late() const { return !memory_.maps_in_place(); }
+  bool calls_back_late() const { return !memory_.is_in_process(); }
 
   // Creates an event of the device's context that has ended; the caller owns it.
   cl_int ended_event(cl_event* event) EXCLUDES(mutex_);

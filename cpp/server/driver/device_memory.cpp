@@ -7,11 +7,11 @@ namespace remotecl::server {
 DeviceMemory::DeviceMemory(Device& device, const DeviceTraits& traits, DeviceMemory* root)
     : root_(root),
       total_(traits.memory_size),
-      maps_in_place_(traits.is_processor && traits.has_unified_memory),
+      is_in_process_(traits.is_processor && traits.has_unified_memory),
       pinned_(device) {
   if ((traits.svm & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER) == 0) return;
   // Kernels of a CPU device run in this process and share its addresses, whatever the driver promises.
-  const bool any_address = (traits.svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) != 0 || maps_in_place();
+  const bool any_address = (traits.svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) != 0 || is_in_process();
   svm_ = any_address ? Svm::kAnyAddress : Svm::kOwnAddress;
 }
 
@@ -32,7 +32,7 @@ void DeviceMemory::give_back(std::uint64_t size) {
 }
 
 void DeviceMemory::examine(cl_context context, cl_device_id device) {
-  if (maps_in_place()) uses_host_memory_ = HostMemory::works_on(context, device);
+  if (is_in_process()) uses_host_memory_ = HostMemory::works_on(context, device);
 }
 
 }  // namespace remotecl::server

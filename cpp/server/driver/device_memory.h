@@ -5,7 +5,6 @@
 
 #include "runtime/base/ref_counted.h"
 #include "server/driver/device_traits.h"
-#include "server/driver/open_mappings.h"
 #include "server/driver/pinned_memory.h"
 
 namespace remotecl::server {
@@ -27,15 +26,16 @@ class DeviceMemory {
   std::uint64_t used() const { return reserved_.load(std::memory_order_relaxed); }
   std::uint64_t total() const { return total_; }
 
-  // Whether mapping a buffer yields the memory that kernels use; bulk data then needs no staging.
-  bool maps_in_place() const { return maps_in_place_.load(std::memory_order_relaxed); }
-  // Whether kernels use the host memory of a buffer in place. Known once the context exists.
+  // Whether the device is a processor, whose kernels run in this process.
+  bool is_in_process() const { return is_in_process_.load(std::memory_order_relaxed); }
+  // Whether kernels use the host memory of a buffer in place; bulk data then needs no staging. Known once the context
+  // exists.
   bool uses_host_memory() const { return uses_host_memory_.load(std::memory_order_relaxed); }
   // Finds out uses_host_memory() with the device's new context.
   void examine(cl_context context, cl_device_id device);
   // For tests: takes the staged route on a device that does not need it, which is slower but not wrong.
   void stage_always() {
-    maps_in_place_ = false;
+    is_in_process_ = false;
     uses_host_memory_ = false;
   }
 
@@ -47,8 +47,6 @@ class DeviceMemory {
   // wrong.
   void choose_svm_addresses() { svm_ = Svm::kOwnAddress; }
 
-  // The open mappings of its buffers.
-  const Ref<OpenMappings>& mappings() const { return mappings_; }
   // Receives the bytes of small reads.
   PinnedMemory& pinned() { return pinned_; }
 
@@ -56,10 +54,9 @@ class DeviceMemory {
   DeviceMemory* const root_;
   const std::uint64_t total_;
   std::atomic<std::uint64_t> reserved_{0};
-  std::atomic<bool> maps_in_place_;
+  std::atomic<bool> is_in_process_;
   std::atomic<bool> uses_host_memory_{false};
   std::atomic<Svm> svm_{Svm::kNone};
-  const Ref<OpenMappings> mappings_ = make_ref<OpenMappings>();
   PinnedMemory pinned_;
 };
 

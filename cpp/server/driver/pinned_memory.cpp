@@ -56,7 +56,7 @@ class PinnedMemory::Slots {
 };
 
 std::shared_ptr<std::byte[]> PinnedMemory::take(std::size_t size) {
-  if (!device_.memory().maps_in_place()) {
+  if (!device_.memory().is_in_process()) {
     const std::shared_ptr<Slots> slots = this->slots();
     if (std::byte* const slot = slots ? slots->take(size) : nullptr) {
       return {slot, [slots, size](std::byte* bytes) { slots->give_back(bytes, size); }};

@@ -238,7 +238,7 @@ void close_all_else() {
 void make_contexts(const NativeDriver& driver) {
   cl_int error = CL_SUCCESS;
   for (const auto& device : driver.devices()) {
-    if (device->memory().maps_in_place()) device->context(error);
+    if (device->memory().is_in_process()) device->context(error);
   }
 }
 

@@ -64,27 +64,21 @@ cl_int start_in_order(Issue& issue, TransferStarter starter, Ref<Direction> tran
 // Allocates host memory for packed bytes. May return null, because the client chose the size.
 PackedBytes allocate_packed(std::uint64_t size) { return PackedBytes(new (std::nothrow) std::byte[size]); }
 
+// Starts the transfer, whose place is known, when it may use the bytes.
 template <class Direction, class Kind>
-cl_int start_in_place(Issue& issue, TransferStarter starter, const Region& region, cl_map_flags flags,
-                      Ref<Kind> transfer) REQUIRES(session_lock) {
-  InPlace& place = transfer->place;
-  if (std::byte* const memory = direct_access(issue, region)) {
-    place.memory = memory;
-    place.kept = region.buffer;
+cl_int start_in_place(Issue& issue, TransferStarter starter, const Region& region, Ref<Kind> transfer)
+    REQUIRES(session_lock) {
+  if (direct_access(issue, region) != nullptr) {
     issue.enqueued = false;
     starter.start(Ref<Direction>(std::move(transfer)));
     return CL_SUCCESS;
   }
-  cl_mem memory = nullptr;
-  cl_int error = region.buffer->native(issue.queue.device(), memory);
+  Native<cl_event> begun;
+  const cl_int error =
+      transfer->place.take_turn(issue.queue.native(), issue.wait_count(), issue.wait_list(), begun.out());
   if (error != CL_SUCCESS) return error;
-  Native<cl_event> mapped;
-  error = place.mapping.map(issue.queue.device().memory().mappings(), issue.queue.native(), memory, flags,
-                            region.offset, region.size, issue.wait_count(), issue.wait_list(), mapped.out());
-  if (error != CL_SUCCESS) return error;
-  place.mapped();
-  transfer->set_first(mapped.copy());
-  start_after<Direction>(mapped.get(), std::move(starter), std::move(transfer));
+  transfer->set_first(begun.copy());
+  start_after<Direction>(begun.get(), std::move(starter), std::move(transfer));
   return CL_SUCCESS;
 }
 
@@ -108,11 +102,11 @@ cl_int BulkWriteCommand::issue(Issue& issue) {
     packed->reports_to(progress);
     return start_in_order<IncomingTransfer>(issue, std::move(starter), std::move(packed));
   }
-  if (device.memory().maps_in_place()) {
+  if (InPlace place; place.find(region, device)) {
     auto in_place = make_ref<InPlaceWrite>(transfer, issue.queue, issue.event, issue.hold, region.size);
+    in_place->place = std::move(place);
     in_place->reports_to(progress);
-    return start_in_place<IncomingTransfer>(issue, std::move(starter), region, CL_MAP_WRITE_INVALIDATE_REGION,
-                                            std::move(in_place));
+    return start_in_place<IncomingTransfer>(issue, std::move(starter), region, std::move(in_place));
   }
   cl_mem memory = nullptr;
   const cl_int error = region.buffer->native(device, memory);
@@ -136,10 +130,10 @@ cl_int BulkReadCommand::issue(Issue& issue) {
     start_after<OutgoingTransfer>(read.get(), {transfers, route}, std::move(packed));
     return CL_SUCCESS;
   }
-  if (device.memory().maps_in_place()) {
-    return start_in_place<OutgoingTransfer>(
-        issue, {transfers, route}, region, CL_MAP_READ,
-        make_ref<InPlaceRead>(transfer, issue.queue, issue.event, issue.hold, region.size));
+  if (InPlace place; place.find(region, device)) {
+    auto in_place = make_ref<InPlaceRead>(transfer, issue.queue, issue.event, issue.hold, region.size);
+    in_place->place = std::move(place);
+    return start_in_place<OutgoingTransfer>(issue, {transfers, route}, region, std::move(in_place));
   }
   cl_mem memory = nullptr;
   const cl_int error = region.buffer->native(device, memory);

@@ -4,7 +4,7 @@
 #include <array>
 #include <memory>
 
-#include "server/driver/mapping.h"
+#include "server/transfer/in_place_transfer.h"
 
 namespace remotecl::server {
 namespace {
@@ -26,6 +26,12 @@ class DeviceTransfer final : public Transfer {
     clReleaseMemObject(to_);
   }
 
+  // Call it before move().
+  void find_places() REQUIRES(session_lock) {
+    source_place_.find(region_, source_);
+    if (source_place_.memory == nullptr) place_.find(region_, queue().device());
+  }
+
   // Borrows a ring of the source, whose queue it must use for reading.
   void move(StagingPool& rings) {
     ring_ = rings.take(source_);
@@ -44,8 +50,8 @@ class DeviceTransfer final : public Transfer {
  private:
   cl_int move_all() {
     if (!region_.is_range()) return move_packed();
-    if (source_.memory().maps_in_place()) return move_from_mapped();
-    if (queue().device().memory().maps_in_place()) return move_into_mapped();
+    if (source_place_.memory != nullptr) return move_from_place();
+    if (place_.memory != nullptr) return move_into_place();
     return move_in_pieces();
   }
   cl_command_queue reader() { return ring_->queue(); }
@@ -71,43 +77,25 @@ class DeviceTransfer final : public Transfer {
     return clWaitForEvents(1, last_.list());
   }
 
-  // Waits until the range of `memory` is mapped.
-  cl_int map(Mapping& mapping, Device& device, cl_command_queue queue, cl_mem memory, cl_map_flags flags, cl_uint count,
-             const cl_event* list) {
-    Native<cl_event> mapped;
-    const cl_int error = mapping.map(device.memory().mappings(), queue, memory, flags, region_.offset, size(), count,
-                                     list, mapped.out());
-    return error != CL_SUCCESS ? error : clWaitForEvents(1, mapped.list());
-  }
-
-  cl_int move_from_mapped() {
-    Mapping mapping;
-    cl_int error = map(mapping, source_, reader(), from_, CL_MAP_READ, 0, nullptr);
-    if (error != CL_SUCCESS) return error;
+  cl_int move_from_place() {
     Native<cl_event> written;
-    error = clEnqueueWriteBuffer(queue().native(), to_, CL_FALSE, region_.offset, size(), mapping.data(),
-                                 waits_.count(), waits_.list(), written.out());
-    if (error == CL_SUCCESS) {
-      went(std::move(written));
-      clFlush(queue().native());
-      error = clWaitForEvents(1, last_.list());
-    }
-    mapping.unmap(nullptr);
-    clFinish(reader());
-    return error;
+    const cl_int error = clEnqueueWriteBuffer(queue().native(), to_, CL_FALSE, region_.offset, size(),
+                                              source_place_.memory, waits_.count(), waits_.list(), written.out());
+    if (error != CL_SUCCESS) return error;
+    went(std::move(written));
+    return clWaitForEvents(1, last_.list());
   }
 
-  cl_int move_into_mapped() {
-    Mapping mapping;
-    cl_int error = map(mapping, queue().device(), queue().native(), to_, CL_MAP_WRITE_INVALIDATE_REGION, waits_.count(),
-                       waits_.list());
+  cl_int move_into_place() {
+    Native<cl_event> begun, ended;
+    cl_int error = place_.take_turn(queue().native(), waits_.count(), waits_.list(), begun.out());
+    if (error == CL_SUCCESS) error = clWaitForEvents(1, begun.list());
     if (error != CL_SUCCESS) return error;
-    const cl_int read =
-        clEnqueueReadBuffer(reader(), from_, CL_TRUE, region_.offset, size(), mapping.data(), 0, nullptr, nullptr);
-    Native<cl_event> unmapped;
-    error = mapping.unmap(unmapped.out());
-    if (error == CL_SUCCESS) went(std::move(unmapped));
-    return read != CL_SUCCESS ? read : error;
+    went(begun.copy());
+    error = clEnqueueReadBuffer(reader(), from_, CL_TRUE, region_.offset, size(), place_.memory, 0, nullptr, nullptr);
+    if (error == CL_SUCCESS) error = place_.take_turn(queue().native(), 1, begun.list(), ended.out());
+    if (error == CL_SUCCESS) went(std::move(ended));
+    return error;
   }
 
   // Reads run ahead of writes by at most all slots but one.
@@ -158,6 +146,7 @@ class DeviceTransfer final : public Transfer {
   const cl_mem from_;
   const cl_mem to_;
   NativeEvents waits_;
+  InPlace source_place_, place_;
   std::unique_ptr<StagingRing> ring_;  // while it moves bytes
   Native<cl_event> last_;
 };
@@ -170,7 +159,9 @@ cl_int DeviceTransferCommand::issue(Issue& issue) {
   if (error == CL_SUCCESS) error = region.native(issue.queue.device(), to);
   if (error != CL_SUCCESS) return error;
   issue.enqueued = false;
-  transfers->move(make_ref<DeviceTransfer>(*this, issue, from, to),
+  auto transfer = make_ref<DeviceTransfer>(*this, issue, from, to);
+  transfer->find_places();
+  transfers->move(std::move(transfer),
                   [](Transfer& transfer, StagingPool& rings) { static_cast<DeviceTransfer&>(transfer).move(rings); });
   return CL_SUCCESS;
 }

@@ -7,7 +7,7 @@
 namespace remotecl::server {
 
 // Copies bytes from a device to the queue's device. Devices have separate native contexts, so the bytes pass
-// through host memory: in pinned pieces or, if a device maps its memory in place, with one copy. Runs on one
+// through host memory: in pinned pieces or, if the memory of a device is host memory, with one copy. Runs on one
 // of the session's threads, because one context can only wait for the other by blocking; several transfers
 // run concurrently.
 struct DeviceTransferCommand {

@@ -3,24 +3,45 @@
 #include <cstring>
 #include <memory>
 
-#include "server/driver/mapping.h"
-#include "server/memory/buffer.h"
+#include "server/memory/region.h"
 #include "server/transfer/transfer.h"
 
 // Bulk bytes that are received into and sent from a buffer's memory directly.
 namespace remotecl::server {
 
-// A buffer's bytes in this process: either the driver has mapped them, or it need not be asked.
-struct InPlace {
-  Mapping mapping;
-  Ref<Buffer> kept;  // without a mapping: keeps the memory
+// The bytes of a range in this process, if kernels use them there. The driver need not map them: where several mappings
+// have one pointer, drivers mistake one for the other.
+class InPlace {
+ public:
+  // Returns false if only the driver knows where the bytes are.
+  bool find(const Region& region, Device& device) REQUIRES(session_lock) {
+    if (!region.is_range() || region.buffer->native(device, native_) != CL_SUCCESS) return false;
+    std::byte* const whole = region.buffer->host_memory(device);
+    buffer_ = region.buffer;
+    offset_ = region.offset;
+    memory = whole == nullptr ? nullptr : whole + offset_;
+    return memory != nullptr;
+  }
+
+  // A command of the driver that has the place and the times of one that uses the bytes: the bytes may be used once
+  // `event` has ended. It reads a byte, because a marker without a wait list would also wait for commands that nothing
+  // in a queue out of order has to wait for. Keep this object until then.
+  cl_int take_turn(cl_command_queue queue, cl_uint wait_count, const cl_event* waits, cl_event* event) {
+    return clEnqueueReadBuffer(queue, native_, CL_FALSE, offset_, sizeof read_, &read_, wait_count, waits, event);
+  }
+  // The bytes have moved. Leaves `native` null unless the driver's times of the end are wanted.
+  cl_int finish(const Transfer& transfer, Native<cl_event>& native) {
+    const bool needs_times = transfer.event() != nullptr && transfer.event()->profiled && transfer.first();
+    return needs_times ? take_turn(transfer.queue().native(), 1, transfer.first().list(), native.out()) : CL_SUCCESS;
+  }
+
   std::byte* memory = nullptr;
 
-  void mapped() { memory = mapping.data(); }
-  // Leaves `native` null without a mapping.
-  cl_int finish(Native<cl_event>& native) {
-    return mapping.data() != nullptr ? mapping.unmap(native.out()) : CL_SUCCESS;
-  }
+ private:
+  Ref<Buffer> buffer_;  // keeps the memory
+  cl_mem native_ = nullptr;
+  std::uint64_t offset_ = 0;
+  std::byte read_{};
 };
 
 class InPlaceWrite final : public IncomingTransfer {
@@ -32,8 +53,8 @@ class InPlaceWrite final : public IncomingTransfer {
   bool receive(BulkInput& input, std::uint32_t size, StagingSet&) override {
     return input.receive(whole(input).part(this->size() - left(), size));
   }
-  cl_int finish(Native<cl_event>& native) override { return place.finish(native); }
-  // The bytes stay in place after the unmapping.
+  cl_int finish(Native<cl_event>& native) override { return place.finish(*this, native); }
+  // The bytes stay in place.
   const std::byte* host_memory() const override { return place.memory; }
 
  private:
@@ -49,7 +70,7 @@ class InPlaceRead final : public OutgoingTransfer {
   bool send(BulkTransport& transport, StagingSet&, const Between& between) override {
     return send_chunks(transport, registered(transport, {place.memory, size()}), between);
   }
-  cl_int finish(Native<cl_event>& native) override { return place.finish(native); }
+  cl_int finish(Native<cl_event>& native) override { return place.finish(*this, native); }
 };
 
 }  // namespace remotecl::server

@@ -247,6 +247,21 @@ TEST_P(BulkTest, OrderAmongKernelsIsKept) {
   EXPECT_EQ(bytes[4], std::byte{0x33});
 }
 
+TEST_P(BulkTest, ABarrierHoldsTransfersBackInAQueueOutOfOrder) {
+  const ObjectId queue = client_.make_queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+  const ObjectId buffer = client_.make_buffer(kSize), spin = client_.make_kernel(program_, "spin");
+  const int rounds = 30'000'000, value = 0x44444444;
+  const KernelArgument arguments[] = {memory_argument(0, buffer_), value_argument(1, rounds)};
+  const EventId spun = client_.id(), event = client_.id();
+  const TransferId transfer = client_.id();
+  client_.enqueue(queue, spin, 1, arguments, spun);
+  client_.add(EnqueueFill{queue, 0, buffer, 0, kSize, std::as_bytes(std::span(&value, 1)), Array<EventId>(&spun, 1)});
+  client_.add(EnqueueMarker{queue, 0, 1, 1, {}});
+  client_.send(EnqueueRead{queue, event, buffer, 0, kSize, transfer, {}});
+  EXPECT_EQ(client_.receive_bulk(transfer, kSize), std::vector<std::byte>(kSize, std::byte{0x44}));
+  EXPECT_EQ(client_.event_status(event), CL_COMPLETE);
+}
+
 TEST_P(BulkTest, OutOfOrderFinishCoversRunningTransfers) {
   const ObjectId queue = client_.make_queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
   const ObjectId buffer = client_.make_buffer(kSize);
@@ -304,7 +319,7 @@ TEST_P(BulkTest, ManyReadsBehindAKernelSeeWhatItWrote) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Routes, BulkTest, ::testing::Bool(),
-                         [](const auto& info) { return info.param ? "Staged" : "Mapped"; });
+                         [](const auto& info) { return info.param ? "Staged" : "InPlace"; });
 
 }  // namespace
 }  // namespace remotecl::testing

@@ -177,7 +177,7 @@ TEST_P(DeviceTransferTest, PartMayGoBeforeTheThreadsThatReadFromIt) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Routes, DeviceTransferTest, ::testing::Bool(),
-                         [](const auto& info) { return info.param ? "Staged" : "Mapped"; });
+                         [](const auto& info) { return info.param ? "Staged" : "InPlace"; });
 
 }  // namespace
 }  // namespace remotecl::testing

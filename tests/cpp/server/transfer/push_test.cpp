@@ -132,7 +132,7 @@ TEST_P(PushTest, SessionEndsWhileBytesWaitForTheirCommand) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Routes, PushTest, ::testing::Bool(),
-                         [](const auto& info) { return info.param ? "Staged" : "Mapped"; });
+                         [](const auto& info) { return info.param ? "Staged" : "InPlace"; });
 
 }  // namespace
 }  // namespace remotecl::testing
