@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <thread>
 #include <utility>
 
@@ -18,12 +17,6 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kHistoryMax = 80;
 constexpr std::chrono::seconds kCallbackPatience{20};
-
-// Whether commands that write may fail, too.
-bool writes_may_fail() {
-  static const bool may_fail = std::getenv("REMOTECL_TEST_FAILING_WRITES") != nullptr;
-  return may_fail;
-}
 
 cl_int result_of_wait(cl_int status) { return status < 0 ? CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST : CL_SUCCESS; }
 
@@ -99,7 +92,6 @@ void RandomProgram::say(std::string words) {
 RandomProgram::Shared RandomProgram::command(std::string what, std::vector<Range> reads, std::vector<Range> writes) {
   auto made = std::make_shared<Command>();
   made->what = std::move(what);
-  made->may_fail = writes.empty() || writes_may_fail();
   made->reads = std::move(reads);
   made->writes = std::move(writes);
   return made;
@@ -133,7 +125,8 @@ void RandomProgram::note(const Shared& command, cl_int code, bool has_event) {
   EXPECT_EQ(code, command->blocks ? command->expected : CL_SUCCESS) << "call of " << command->what;
   if (code != CL_SUCCESS) command->event.reset();
   if (command->expected < 0 && !has_event && command->blocks) {
-    command->queue->has_failure = command->queue->may_have_failure = false;  // the call has reported it
+    // The call has reported it, and with it what was known of earlier ones.
+    if (std::exchange(command->queue->has_failure, false)) command->queue->may_have_failure = true;
   } else if (command->expected < 0 && !has_event) {
     (command->keeps_failure ? command->queue->may_have_failure : command->queue->has_failure) = true;
   }
