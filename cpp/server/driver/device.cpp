@@ -42,6 +42,7 @@ void Device::close() {
   clock_.close();
   memory_.pinned().close();
   released_memory_.release_all();
+  if (root_ != nullptr) released_queues_.release_ended();
   cl_context context = nullptr;
   {
     MutexLock lock(mutex_);

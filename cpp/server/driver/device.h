@@ -12,6 +12,7 @@
 #include "server/driver/device_traits.h"
 #include "server/driver/device_turns.h"
 #include "server/driver/released_memory.h"
+#include "server/driver/released_queues.h"
 
 namespace remotecl::server {
 
@@ -48,6 +49,7 @@ class Device {
   DeviceLoad& load() { return root().load_; }
 
   ReleasedMemory& released_memory() { return released_memory_; }
+  ReleasedQueues& released_queues() { return released_queues_; }
 
   // A sub-device has its root's.
   const Ref<DeviceTurns>& turns() { return root().turns_; }
@@ -81,6 +83,7 @@ class Device {
   DeviceMemory memory_;
   DeviceLoad load_;
   ReleasedMemory released_memory_;
+  ReleasedQueues released_queues_{traits_.quirks.hangs_releasing_busy_queues};
   const Ref<DeviceTurns> turns_ = make_ref<DeviceTurns>();
   DeviceClock clock_;
   Mutex mutex_;  // also while the context is made, because all who want the lock want the context

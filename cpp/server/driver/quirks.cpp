@@ -18,6 +18,7 @@ constexpr std::array kTable = {
          .crashes_filling_buffer_images = true,
          .crashes_copying_parts = true,
          .compiles_for_binary = true}},
+    Row{"Intel(R) OpenCL", {.hangs_releasing_busy_queues = true}},
     Row{"NVIDIA CUDA",
         {.needs_request_for_arguments = true,
          .rejects_request_for_arguments = true,

@@ -29,6 +29,9 @@ struct Quirks {
   bool kernel_events_end_late = false;
   // clReleaseMemObject waits until no kernel runs on the device, and other calls wait for it.
   bool releases_wait_for_kernels = false;
+  // A command of a queue out of order that has the last reference to it hangs: the queue is taken apart on the thread
+  // that ends the command, and waits there for that thread.
+  bool hangs_releasing_busy_queues = false;
   // Sub-buffers may begin at any byte, whatever CL_DEVICE_MEM_BASE_ADDR_ALIGN says.
   bool takes_any_sub_buffer = false;
 };

@@ -19,7 +19,10 @@ Queue::Queue(ObjectId id, Device& device, cl_command_queue_properties properties
       may_end_by_barriers_(in_order_ && !profiling_ && device.traits().quirks.kernel_events_end_late) {
   const cl_context context = turn_ ? device.context(error_) : nullptr;
   if (!turn_) error_ = CL_DEVICE_NOT_AVAILABLE;
-  if (context != nullptr) native_ = clCreateCommandQueue(context, device.id(), properties, &error_);
+  if (context != nullptr) native_ = device_.released_queues().take(properties);
+  if (context != nullptr && native_ == nullptr) {
+    native_ = clCreateCommandQueue(context, device.id(), properties, &error_);
+  }
   if (error_ != CL_SUCCESS) native_ = nullptr;
   device_.load().add(progress_);
 }
@@ -33,7 +36,7 @@ Queue::~Queue() {
     arena_.retire(std::move(marker));
   }
   newest_.reset();
-  if (native_ != nullptr) clReleaseCommandQueue(native_);
+  if (native_ != nullptr) device_.released_queues().add(native_, properties());
   if (is_idle || !device_.load().has_queues()) device_.released_memory().release_if_idle();
 }
 

@@ -76,6 +76,10 @@ class Queue final : public RefCounted {
   bool touched GUARDED_BY(session_lock) = false;  // has got commands since its last flush
 
  private:
+  cl_command_queue_properties properties() const {
+    return (in_order_ ? 0 : CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) | (profiling_ ? CL_QUEUE_PROFILING_ENABLE : 0);
+  }
+
   const ObjectId id_;
   Device& device_;
   const bool in_order_;
