@@ -16,7 +16,7 @@ void run_here(cl_command_queue queue, cl_event until, Calls& calls) {
     cl_int status = CL_COMPLETE;
     for (const auto& wait : command.waits) {
       if (wait->status > CL_COMPLETE && wait->queue != nullptr) run_here(wait->queue, wait.get(), calls);
-      if (wait->status < 0) status = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+      if (wait->status < 0) status = failed_wait_status();
     }
     if (status == CL_COMPLETE) status = command.work();
     --queue->unfinished;

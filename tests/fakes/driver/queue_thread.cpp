@@ -22,7 +22,7 @@ cl_int wait_for_all(const std::vector<Held<_cl_event>>& events, Lock& lock) {
   cl_int status = CL_COMPLETE;
   for (const auto& event : events) {
     changed().wait(lock, [&event] { return has_ended(event.get()); });
-    if (event->status < 0) status = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+    if (event->status < 0) status = failed_wait_status();
   }
   return status;
 }
@@ -36,7 +36,7 @@ void run_first(cl_command_queue queue, Lock& lock) {
     cl_int status = wait_for_all(command.waits, lock);
     const bool is_in_order = (queue->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0;
     if (is_in_order && queue->last_status < 0 && chains_failures()) {
-      status = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+      status = failed_wait_status();
     }
     command.event->times[1] = command.event->times[2] = now();
     if (const auto time = kernel_time(command.items); command.items != 0 && status == CL_COMPLETE && time.count() > 0) {

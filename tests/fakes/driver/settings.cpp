@@ -74,6 +74,8 @@ void parse_word(std::string_view word, Settings& settings) {
     settings.callback_time = std::chrono::microseconds(number<std::int64_t>(value, word));
   } else if (name == "chained-failures") {
     settings.chains_failures = true;
+  } else if (name == "failed-waits") {
+    settings.failed_wait_status = number<cl_int>(value, word);
   } else if (name == "clock-ahead-s") {
     settings.clock_ahead = std::chrono::seconds(number<std::int64_t>(value, word));
   } else if (name == "builds-at-once") {
@@ -207,6 +209,7 @@ std::uint64_t allocation_max() { return settings().memory / 16 * 3; }
 std::chrono::nanoseconds kernel_time(std::size_t items) { return control().kernel_time(items); }
 std::chrono::microseconds callback_time() { return control().now(&Settings::callback_time); }
 bool chains_failures() { return control().now(&Settings::chains_failures); }
+cl_int failed_wait_status() { return control().now(&Settings::failed_wait_status); }
 std::uint64_t builds_at_once() { return control().now(&Settings::builds_at_once); }
 std::optional<cl_int> fault(std::string_view function) { return control().fault(function); }
 

@@ -43,6 +43,7 @@ struct Settings {
   bool has_slow_releases = false;
   bool takes_dma_bufs = false;   // says so; it takes none
   bool chains_failures = false;  // what follows a failed command in a queue in order fails with it
+  cl_int failed_wait_status = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;  // of a command whose wait list has failed
   std::uint64_t builds_at_once = 1;
 };
 
@@ -59,6 +60,8 @@ std::chrono::nanoseconds kernel_time(std::size_t items);
 std::chrono::microseconds callback_time();
 // Whether a failed command fails what follows it in its queue now.
 bool chains_failures();
+// How a command ends now whose wait list has failed.
+cl_int failed_wait_status();
 // How many builds wait for each other now.
 std::uint64_t builds_at_once();
 // Counts a call of `function`, and gives the error that it shall fail with. A launched kernel that runs is a call of

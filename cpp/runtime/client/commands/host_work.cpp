@@ -23,7 +23,11 @@ void run_host_work(Event& turn, HostWork& work) {
   const bool profiled = work.queue->profiling() && turn.profile(times);
   if (status == CL_COMPLETE) work.run();
   if (work.written) InboundHostRanges::instance().end(work.written);
-  work.event->complete(status, profiled ? turn.device_times() : nullptr);  // in the device's clock, as from the server
+  if (status != CL_COMPLETE) {
+    work.event->refuse(status);
+  } else {  // the times are in the device's clock, as from the server
+    work.event->complete(status, profiled ? turn.device_times() : nullptr);
+  }
   work.queue->host_work_ended();
   work.over->complete(CL_COMPLETE);  // after which CommandQueue::finish() may return
 }

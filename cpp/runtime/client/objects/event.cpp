@@ -123,7 +123,6 @@ void Event::finish() {
 }
 
 void Event::complete(cl_int status, const EventEnd::Profile* profile) {
-  if (status == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) return refuse(status);
   report(status, profile);
 }
 
