@@ -282,7 +282,11 @@ void RandomProgram::finish(Queue& queue) {
 
 void RandomProgram::expect_end(const Command& command) const {
   if (!command.event) return;
-  EXPECT_EQ(status(command.event), command.expected) << "status of " << command.what;
+  const auto begin = std::chrono::steady_clock::now();
+  const cl_int seen = status(command.event);
+  // A client gives up asking after two seconds.
+  const auto asked = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
+  EXPECT_EQ(seen, command.expected) << "status of " << command.what << ", asked for " << asked.count() << " ms";
 }
 
 void RandomProgram::end(Shared command) {
