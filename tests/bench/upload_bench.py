@@ -30,10 +30,9 @@ PROGRAM = """
 import hashlib, json, sys, time
 import numpy, pyopencl
 import remotecl
-path, is_mapped = sys.argv[1], sys.argv[2] == "mapped"
-context = remotecl.connect(*sys.argv[3].split(",")).context()
+context = remotecl.connect(*sys.argv[2].split(",")).context()
 queue = pyopencl.CommandQueue(context, context.devices[0])
-weights = numpy.memmap(path, dtype="u1", mode="r") if is_mapped else numpy.fromfile(path, dtype="u1")
+weights = numpy.fromfile(sys.argv[1], dtype="u1")
 buffer = pyopencl.Buffer(context, pyopencl.mem_flags.READ_WRITE, weights.nbytes)
 pyopencl.enqueue_fill_buffer(queue, buffer, numpy.uint8(0), 0, weights.nbytes)  # its pages are there
 queue.finish()
@@ -49,7 +48,7 @@ report["copy_s"] = time.perf_counter() - begun
 begun = time.perf_counter()
 digest = hashlib.sha256(copy).digest()
 report["hash_s"] = time.perf_counter() - begun
-if sys.argv[4] == "check":
+if sys.argv[3] == "check":
     pyopencl.enqueue_copy(queue, copy, buffer)
     assert hashlib.sha256(copy).digest() == digest, "wrong bytes"
 print(json.dumps(report))
@@ -130,12 +129,12 @@ def server(inside: tuple[str, ...], store: Path, port: int = 0) -> Iterator[str]
         process.wait()
 
 
-def upload(weights: Path, how: str, uploads: str, cache: Path, check: bool, ports: tuple[int, ...]) -> dict[str, float]:
+def upload(weights: Path, uploads: str, check: bool, ports: tuple[int, ...]) -> dict[str, float]:
     """The report of one process, which uploads to the first of these servers."""
-    settings = {**os.environ, "REMOTECL_UPLOADS": uploads, "XDG_CACHE_HOME": str(cache)}
+    settings = {**os.environ, "REMOTECL_UPLOADS": uploads}
     settings["REMOTECL_SHARED_MEMORY"] = "off"  # as on a machine of its own
     servers = ",".join(f"{SERVER_IP}:{port}" for port in ports)
-    arguments = [str(weights), how, servers, "check" if check else "trust"]
+    arguments = [str(weights), servers, "check" if check else "trust"]
     result = subprocess.run(
         [sys.executable, "-c", PROGRAM, *arguments], env=settings, check=True, capture_output=True, text=True
     )
@@ -193,11 +192,10 @@ def main() -> None:
         with tempfile.TemporaryDirectory(dir=options.folder) as folder:
             return compare_on_a_fast_link(options.pairs, Path(folder))
     with tempfile.TemporaryDirectory(dir=options.folder) as folder, limited_link(options.rate, options.delay) as there:
-        weights, cache = Path(folder) / "weights", Path(folder) / "cache"
+        weights = Path(folder) / "weights"
         with weights.open("wb") as file:
             for _ in range(options.size):
                 file.write(os.urandom(1 << 20))
-        written = time.time()
         inside = ("ip", "netns", "exec", there)
         with server(inside, Path(folder) / "store", PORTS[0]), server(inside, Path(folder) / "other", PORTS[1]):
             print(f"hashing: {hashing_speed() / 1e9:.2f} GB/s of one thread")
@@ -206,8 +204,8 @@ def main() -> None:
                 f"{options.size} MiB over {options.rate:g} Mbit/s, {options.delay:g} ms; the link takes {ceiling:.2f} s"
             )
 
-            def show(title: str, how: str = "read", uploads: str = "auto", ports: tuple[int, ...] = PORTS[:1]) -> None:
-                report = upload(weights, how, uploads, cache, options.check, ports)
+            def show(title: str, uploads: str = "auto", ports: tuple[int, ...] = PORTS[:1]) -> None:
+                report = upload(weights, uploads, options.check, ports)
                 print(
                     f"{title:42} {report['write_s']:8.3f} s, {report['sent'] / 2**20:7.1f} MiB sent"
                     f"   (a copy: {report['copy_s']:.3f} s, hashing: {report['hash_s']:.3f} s)",
@@ -216,14 +214,9 @@ def main() -> None:
 
             show("without offers", uploads="off")
             show("first process")
-            show("second process, hashes")
-            time.sleep(max(0.0, written + 61 - time.time()))  # the file must have been at rest
-            show("a process with the file mapped, hashes", "mapped")
-            show("the next one, with kept digests", "mapped")
-            show("and again", "mapped")
-            # A process that has measured nothing sends 8 MiB before it knows that the link is slow.
-            show("to another server, which asks the first", "mapped", "auto", PORTS[::-1])
-            show("to that one again, alone", "mapped", "auto", PORTS[1:])
+            show("second process")
+            show("to another server, which asks the first", "auto", PORTS[::-1])
+            show("to that one again, alone", "auto", PORTS[1:])
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ import numpy, pyopencl, remotecl
 context = remotecl.connect(*{addresses!r}, token_file={token!r}).context()
 queue = pyopencl.CommandQueue(context, context.devices[0])
 path, how = {path!r}, {how!r}
-data = numpy.memmap(path, dtype="u1", mode="r") if how == "mapped" else numpy.fromfile(path, dtype="u1")
+data = numpy.fromfile(path, dtype="u1")
 flags = pyopencl.mem_flags
 if how == "copied":
     buffer = pyopencl.Buffer(context, flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=data)
@@ -62,7 +62,7 @@ def found(
     """`daemon`: that one, or the addresses of several, of which the first one gets the bytes."""
     addresses = [daemon.address] if isinstance(daemon, Daemon) else daemon
     program = PROGRAM.format(addresses=addresses, path=str(weights), how=how, token=token and str(token))
-    environment = {"REMOTECL_UPLOADS": uploads, "XDG_CACHE_HOME": str(weights.parent / "cache")}
+    environment = {"REMOTECL_UPLOADS": uploads}
     environment["REMOTECL_SHARED_MEMORY"] = "off"  # as on a machine of its own
     return int(run_program(program, **environment).stdout)
 
@@ -81,11 +81,11 @@ def test_a_second_process_sends_nothing(run_program: RunProgram, tmp_path: Path,
     with Daemon(*options) as daemon:
         assert found(run_program, daemon, weights) == 0
         await_stored(daemon, 13)
-        for how in ("read", "later", "copied", "mapped"):
+        for how in ("read", "later", "copied"):
             assert found(run_program, daemon, weights, how) == size, how
-        assert daemon.metrics()["remotecl_uploads_found_bytes_total",] == 4 * size
+        assert daemon.metrics()["remotecl_uploads_found_bytes_total",] == 3 * size
         (status,) = remotecl.status(daemon.address)
-        assert status.stores["uploads"].hit_bytes == 4 * size
+        assert status.stores["uploads"].hit_bytes == 3 * size
         assert status.stores["uploads"].entries == 13
         assert "uploads" in str(status)
     with Daemon(*options, "--listen", daemon.address) as daemon:
@@ -149,30 +149,6 @@ def test_a_lost_connection_repeats_nothing_and_loses_nothing(
         assert cuts >= 2
         await_stored(daemon, 13)
         assert found(run_program, daemon, weights) == weights.stat().st_size
-
-
-# The file was written long ago: its digests are kept, so that it is not read again, until it changes.
-def test_digests_of_a_file_are_kept(run_program: RunProgram, tmp_path: Path, weights: Path) -> None:
-    size, cache = weights.stat().st_size, tmp_path / "cache" / "remotecl" / "digests"
-    with Daemon("--store", str(tmp_path / "store"), "--metrics", "0") as daemon:
-        found(run_program, daemon, weights, "mapped")
-        assert not list(cache.glob("*")), "it was written just now"
-        hour_ago = time.time() - 3600
-        os.utime(weights, (hour_ago, hour_ago))
-        time.sleep(2.1)  # since which nothing may have changed
-        assert found(run_program, daemon, weights, "mapped") == size
-        if not list(cache.glob("*")):
-            pytest.skip("the file system does not say when mapped files have changed")
-        assert cache.stat().st_mode & 0o777 == 0o700
-        assert found(run_program, daemon, weights, "mapped") == size
-        with weights.open("r+b") as file:
-            file.seek(3 * MIB)
-            file.write(b"changed")
-        os.utime(weights, (hour_ago, hour_ago))
-        assert found(run_program, daemon, weights, "mapped") == size - MIB
-        for entry in cache.iterdir():
-            entry.write_bytes(b"damaged")
-        assert found(run_program, daemon, weights, "mapped") == size
 
 
 # A client's link to `other` is thin, and `one` has the bytes already.

@@ -162,7 +162,6 @@ bool BulkSender::send_offered(const TransferRef& transfer, Others others) {
       ok = session_.await_reply(*transfer) && !transfer->ended();
     }
   }
-  if (ok) offered.finish();
   return finish(transfer, ok, borrows_);
 }
 

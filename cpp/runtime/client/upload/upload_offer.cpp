@@ -54,17 +54,11 @@ UploadOffer::Step UploadOffer::next() {
 }
 
 void UploadOffer::add_digest(std::uint64_t offset, std::vector<std::byte>& digests) {
-  if (!std::exchange(has_looked_for_file_, true)) file_ = FileDigests::of(memory_, size_);
   const Bytes bytes(memory_ + offset, size_at(offset));
-  std::optional<Digest> digest = file_ ? file_->find(bytes) : std::nullopt;
-  if (!digest) {
-    if (file_) file_->prepare();
-    const auto begun = UploadLink::Clock::now();
-    digest = sha256(bytes);
-    link_.hashed(bytes.size(), UploadLink::Clock::now() - begun);
-    if (file_) file_->add(bytes, *digest);
-  }
-  const Bytes added = std::as_bytes(std::span(*digest));
+  const auto begun = UploadLink::Clock::now();
+  const Digest digest = sha256(bytes);
+  link_.hashed(bytes.size(), UploadLink::Clock::now() - begun);
+  const Bytes added = std::as_bytes(std::span(digest));
   digests.insert(digests.end(), added.begin(), added.end());
 }
 
@@ -80,10 +74,6 @@ void UploadOffer::arrived(std::uint64_t position, bool pauses) {
     mark_ = position;
     marked_ = now;
   }
-}
-
-void UploadOffer::finish() {
-  if (file_) file_->keep();
 }
 
 bool UploadOffer::is_answered() const {

@@ -2,13 +2,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "runtime/base/bytes.h"
 #include "runtime/base/mutex.h"
-#include "runtime/client/upload/file_digests.h"
 #include "runtime/client/upload/upload_link.h"
 #include "runtime/crypto/digest.h"
 
@@ -45,8 +43,6 @@ class UploadOffer {
   void add_digest(std::uint64_t offset, std::vector<std::byte>& digests);
   // The connection's bytes before `position` have arrived. `pauses`: no more are on the way.
   void arrived(std::uint64_t position, bool pauses);
-  // All is sent: keeps the digests for other processes, if they belong to a file.
-  void finish();
 
   // The bytes lie elsewhere. Call it before the first next().
   void has_moved_to(const std::byte* memory) { memory_ = memory; }
@@ -69,8 +65,6 @@ class UploadOffer {
   const std::uint64_t size_;
   const std::vector<Session*> lenders_;
   std::uint64_t at_ = 0;  // sent or skipped
-  std::optional<FileDigests> file_;
-  bool has_looked_for_file_ = false;
   std::uint64_t mark_ = 0;  // where measuring has begun
   UploadLink::Clock::time_point marked_{};
 
