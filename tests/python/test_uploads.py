@@ -121,6 +121,33 @@ def test_damaged_entries_never_arrive(run_program: RunProgram, tmp_path: Path, w
         assert found(run_program, daemon, weights) == size
 
 
+def test_over_a_slow_link_a_second_process_sends_little(run_program: RunProgram, tmp_path: Path, weights: Path) -> None:
+    with (
+        Daemon("--store", str(tmp_path / "store"), "--metrics", "0") as daemon,
+        ThrottledRelay(daemon.address, 8 * MIB) as relay,
+    ):
+        behind = [relay.address]
+        assert found(run_program, behind, weights, uploads="auto") == 0
+        await_stored(daemon, 4)
+        # What goes before the link is known was not offered, so it is not kept either.
+        assert found(run_program, behind, weights, uploads="auto") >= 2 * MIB
+
+
+# A busy machine may look like a slow link for a moment, so one process of a few is enough.
+def test_over_a_fast_link_nothing_is_offered(run_program: RunProgram, tmp_path: Path, weights: Path) -> None:
+    with Daemon("--store", str(tmp_path / "store")) as daemon:
+
+        def offered() -> int:
+            (status,) = remotecl.status(daemon.address)
+            return status.stores["uploads"].misses + status.stores["uploads"].hits
+
+        counts = [offered()]
+        while len(counts) < 6 and (len(counts) == 1 or counts[-1] != counts[-2]):
+            found(run_program, daemon, weights, uploads="auto")
+            counts.append(offered())
+        assert counts[-1] == counts[-2], counts
+
+
 # Every second chunk is there, and the connections break again and again.
 def test_a_lost_connection_repeats_nothing_and_loses_nothing(
     run_program: RunProgram, tmp_path: Path, weights: Path

@@ -53,11 +53,12 @@ class Connection {
   virtual void report_received() {}
   // Whether it keeps so many copies of written bytes that borrowing is better.
   virtual bool crowded() { return false; }
-  // How many bytes the peer's system has acknowledged, and for how long unacknowledged bytes were outstanding while the
-  // peer had room. Together they give the network's speed. Zeros: unknown. Any thread.
+  // How many bytes the peer's system has acknowledged, and for how long unacknowledged bytes were outstanding: while
+  // the peer had room, which gives the network's speed, and in all. Zeros: unknown. Any thread.
   struct Delivered {
     std::uint64_t bytes = 0;
     double seconds = 0;
+    double seconds_in_all = 0;
   };
   virtual Delivered delivered() const { return {}; }
   // The rate to which this side limits its bulk data, because the link is thin, in bytes per second; 0: no limit. Any

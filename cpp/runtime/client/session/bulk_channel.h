@@ -48,8 +48,6 @@ class BulkChannel {
   unsigned streams() const { return streams_; }  // connections that carry the channel; 0: shared memory
   // Network cards may move bytes apart from what is sent between them.
   bool has_rdma() const { return has_rdma_; }
-  // Whether BulkTransport::completed() is what the server has received.
-  bool reports_arrivals() const { return stream_ != nullptr && streams_ != 0; }
   std::uint64_t sent() const { return sender_.transfers(); }        // whole transfers
   std::uint64_t received() const { return receiver_.transfers(); }  // whole transfers
   // The session is lost: stops all transfers.

@@ -150,6 +150,7 @@ bool BulkSender::send_offered(const TransferRef& transfer, Others others) {
   UploadOffer& offered = *transfer->offer;
   Sending sending{transfer, borrows_, others};
   bool ok = true;
+  note_delivered(offered);
   while (ok && transfer->moved < transfer->size) {
     const UploadOffer::Step step = offered.next();
     if (step.action == UploadOffer::Action::kOffer) {
@@ -162,7 +163,18 @@ bool BulkSender::send_offered(const TransferRef& transfer, Others others) {
       ok = session_.await_reply(*transfer) && !transfer->ended();
     }
   }
-  return finish(transfer, ok, borrows_);
+  ok = finish(transfer, ok, borrows_);
+  note_delivered(offered);  // with the time until all has arrived, if the thread has waited for that
+  return ok;
+}
+
+// Counts bytes as they were before compression, because hashing is compared with that.
+void BulkSender::note_delivered(UploadOffer& offered) {
+  const MutexLock lock(borrowed_mutex_);
+  if (borrower_ == nullptr) return;
+  Connection::Delivered now = borrower_->delivered();
+  now.bytes += borrower_->compression().sent_less();
+  offered.delivered(now);
 }
 
 // The application's memory may be gone once the transfer is over.
@@ -188,9 +200,7 @@ bool BulkSender::send_part(Sending& sending, const UploadOffer::Step& part) {
   } else {
     ok = send_piece(sending, {transfer.memory + part.offset, part.size});
   }
-  const MutexLock lock(borrowed_mutex_);
-  if (borrower_ == nullptr) return false;
-  transfer.offer->arrived(borrower_->completed(), is_there);
+  note_delivered(*transfer.offer);
   return ok;
 }
 

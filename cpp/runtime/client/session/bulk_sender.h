@@ -94,6 +94,7 @@ class BulkSender {
   bool send(const TransferRef& transfer, Others others) EXCLUDES(thread_.mutex, write_mutex_, borrowed_mutex_);
   bool send_offered(const TransferRef& transfer, Others others) EXCLUDES(write_mutex_, borrowed_mutex_);
   bool offer(const TransferRef& transfer, const UploadOffer::Step& chunks);
+  void note_delivered(UploadOffer& offered) EXCLUDES(borrowed_mutex_);
   bool send_part(Sending& sending, const UploadOffer::Step& part) EXCLUDES(write_mutex_, borrowed_mutex_);
   bool send_piece(Sending& sending, Bytes bytes) EXCLUDES(thread_.mutex, write_mutex_, borrowed_mutex_);
   bool send_chunk(Sending& sending, Bytes bytes, std::int32_t status, std::uint64_t size) REQUIRES(write_mutex_)

@@ -87,7 +87,7 @@ void Session::offer(const ClientTransfer& transfer, const OfferChunks& message) 
 // Lets this server ask others for the chunks that it lacks, if they may answer.
 void Session::lend(const ClientTransfer& transfer, const OfferChunks& message) {
   const std::vector<Session*>& possible = transfer.offer->lenders();
-  if (possible.empty() || !transfers_.uploads().should_borrow()) return;
+  if (possible.empty() || !transfers_.uploads().is_worthwhile()) return;
   const std::uint64_t loan = next_id();
   std::vector<PeerId> lenders;
   for (Session* const lender : group_.links.neighbours(*this, possible)) {

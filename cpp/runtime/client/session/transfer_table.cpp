@@ -65,7 +65,7 @@ TransferRef TransferTable::begin_send(std::uint32_t device, const std::byte* fro
   transfer->size = size;
   transfer->sender_waits = sender_waits;
   const BulkChannel& channel = channels_.of(device);
-  if (size >= kUploadChunk && !rows && !channel.has_rdma() && uploads_.may_begin(channel.reports_arrivals())) {
+  if (size >= kUploadChunk && !rows && !channel.has_rdma() && uploads_.may_begin(channel.streams() != 0)) {
     transfer->offer = std::make_unique<UploadOffer>(uploads_, from, size, std::move(lenders));
   }
   return begin(device, std::move(transfer), std::move(finished), std::move(keep_alive));
@@ -125,14 +125,14 @@ TransferRef TransferTable::find(TransferId id, bool sends) {
 TransferRef TransferTable::find_moving(TransferId id, bool sends) {
   const MutexLock lock(mutex_);
   TransferRef transfer = find_locked(id, sends);
-  const bool is_large = transfer && transfer->offer == nullptr && transfer->size >= LinkMeter::kBytesMin;
+  const bool is_large = transfer && transfer->size >= LinkMeter::kBytesMin;
   if (is_large && !std::exchange(transfer->is_metered, true)) link_.begin(way_of(*transfer));
   return transfer;
 }
 
 double TransferTable::bytes_per_s(LinkMeter::Way way) const {
   const double measured = link_.bytes_per_s(way);
-  // Offered writes are measured apart, because some of their bytes stay here.
+  // Writes of which bytes stay here do not measure the link as a whole.
   return measured == 0 && way == LinkMeter::Way::kUp ? static_cast<double>(uploads_.bytes_per_s()) : measured;
 }
 
@@ -174,7 +174,8 @@ void TransferTable::end(const TransferRef& transfer, cl_int status) {
   }
   if (transfer->is_expected) transfer->channel->reader().stop_expecting();
   const bool ok = status == CL_COMPLETE;
-  if (transfer->is_metered) link_.end(way_of(*transfer), ok ? transfer->size.load() : 0);
+  const bool is_whole = ok && (transfer->offer == nullptr || !transfer->offer->has_skipped());
+  if (transfer->is_metered) link_.end(way_of(*transfer), is_whole ? transfer->size.load() : 0);
   if (TraceSink* const trace = TraceSink::current();
       transfer->trace.record != 0 && !transfer->sends && ok && trace != nullptr) {
     if (transfer->trace.spared != 0) trace->crossed(transfer->trace.record, transfer->size - transfer->trace.spared);

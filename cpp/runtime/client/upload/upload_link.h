@@ -1,58 +1,64 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+
+#include "runtime/base/mutex.h"
 
 namespace remotecl {
 
-// Decides by earlier uploads to one server whether to offer: to ask first whether the server has the bytes already. Any
-// thread.
+// Decides by earlier uploads to one server whether to offer: to ask first whether the server has the bytes already. A
+// link is taken for a fast one until it was measured. Any thread.
 class UploadLink {
  public:
-  using Clock = std::chrono::steady_clock;
   enum class Policy { kAuto, kOff, kAlways };
+  enum class Speed { kUnknown, kFast, kSlow };  // compared with hashing
 
   // REMOTECL_UPLOADS
   static Policy policy_of_user();
 
   explicit UploadLink(Policy policy = policy_of_user()) : policy_(policy) {}
 
-  // Whether a transfer that begins may be offered. `is_measurable`: the transport reports when bytes have arrived.
-  bool may_begin(bool is_measurable);
-  // Whether a transfer that may be offered should go on being offered.
+  // Whether a large write may be offered as soon as that is worthwhile. `is_measurable`: the transport measures the
+  // link.
+  bool may_begin(bool is_measurable) const;
+  // Whether chunks should be offered now.
   bool is_worthwhile() const;
-  // Nothing was measured yet, so offers should be small.
-  bool is_unknown() const { return bytes_per_s_.load(std::memory_order_relaxed) == 0; }
-  // Whether other servers should be asked for what this one lacks. They are linked for that, so it must be known to
-  // pay.
-  bool should_borrow() const { return policy_ == Policy::kAlways || (!is_unknown() && is_worthwhile()); }
+  // Whether a chunk that was offered must not be sent before the answer.
+  bool always_awaits() const { return policy_ == Policy::kAlways; }
+  Speed speed() const;
   std::uint64_t bytes_per_s() const { return static_cast<std::uint64_t>(bytes_per_s_.load(std::memory_order_relaxed)); }
 
-  void hashed(std::uint64_t bytes, Clock::duration time);
-  void sent(std::uint64_t bytes, Clock::duration time);
+  void hashed(std::uint64_t bytes, std::chrono::nanoseconds time);
+  // So many bytes of large writes have been acknowledged, and some were on their way for so long.
+  void sent(std::uint64_t bytes, double seconds) EXCLUDES(mutex_);
   // The server has answered. `keeps`: it keeps uploads at all.
-  void answered(std::uint64_t found, std::uint64_t missing, bool keeps);
+  void answered(bool keeps);
 
  private:
-  // Hashing may take the sending thread at most a quarter of the time that sending takes.
+  // The thread that sends also hashes, while the socket empties. So hashing may take it at most a quarter of the time
+  // that sending takes.
   static constexpr double kSlower = 4;
-  // After this many bytes of which nothing was found, only one transfer in kRetryEvery is offered. If hashing costs at
-  // most a sixteenth of the time, all are, because only what was offered is there for the next process.
-  static constexpr std::uint64_t kHopeless = 1u << 30;
-  static constexpr double kMuchSlower = 16;
-  static constexpr std::uint32_t kRetryEvery = 64;
-
-  bool is_fast() const { return is_above(kSlower); }
-  bool is_hopeless() const;
-  // Whether the link is faster than hashing divided by `part`.
-  bool is_above(double part) const;
+  // No processor hashes faster, so links that are much faster are never hashed for.
+  static constexpr double kHashingMax = 2e9;
+  // A measurement needs so many seconds, because the system counts in steps of up to 10 ms, or so many bytes.
+  static constexpr double kSeconds = 0.03, kShortest = 1e-3;
+  static constexpr std::uint64_t kBytes = 16u << 20;
 
   const Policy policy_;
   std::atomic<bool> is_refused_{false};
-  std::atomic<double> hash_bytes_per_s_{0}, bytes_per_s_{0};
-  std::atomic<std::uint64_t> missed_{0};  // since something was found
-  std::atomic<std::uint32_t> skipped_{0};
+  std::atomic<double> hash_bytes_per_s_{kHashingMax}, bytes_per_s_{0};
+  std::atomic<bool> is_known_{false};
+
+  Mutex mutex_;
+  std::uint64_t bytes_ GUARDED_BY(mutex_) = 0;  // of the present measurement
+  double seconds_ GUARDED_BY(mutex_) = 0;
+  // The newest measurements. The fastest counts, because a process that does not get a processor sees a slow link.
+  std::array<double, 3> rates_ GUARDED_BY(mutex_){};
+  std::size_t count_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace remotecl

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -9,21 +11,23 @@
 #include "runtime/base/mutex.h"
 #include "runtime/client/upload/upload_link.h"
 #include "runtime/crypto/digest.h"
+#include "runtime/transport/connection.h"
 
 namespace remotecl {
 
 class Session;
 
-// The steps of a write whose chunks the server may have already: their digests are offered some chunks ahead of the
-// bytes, and the chunks that the server has not found are sent. One thread at a time sends; another one delivers the
-// replies.
+// The steps of a write whose chunks the server may have already. Its bytes are sent as they are until the link is known
+// to be slow. From then on the digests of chunks are offered some chunks ahead of the bytes, and chunks that the server
+// has found are not sent. Replies are awaited only while the server finds something. One thread at a time sends;
+// another one delivers the replies.
 class UploadOffer {
  public:
   enum class Action {
     kOffer,  // send the digests of chunks
     kSend,   // send the bytes
     kSkip,   // say that the server's bytes are to be used
-    kAwait,  // the next chunk's reply has not come
+    kAwait,  // the next chunk's reply has not come, and is worth waiting for
   };
   struct Step {
     Action action;
@@ -41,8 +45,10 @@ class UploadOffer {
   Step next() EXCLUDES(mutex_);
   // Adds the digest of the chunk at `offset` to `digests`. The memory must be there meanwhile.
   void add_digest(std::uint64_t offset, std::vector<std::byte>& digests);
-  // The connection's bytes before `position` have arrived. `pauses`: no more are on the way.
-  void arrived(std::uint64_t position, bool pauses);
+  // What the connection has delivered so far. Call it before the first next(), and after each step.
+  void delivered(const Connection::Delivered& now);
+  // Whether the server had any of the bytes.
+  bool has_skipped() const { return has_skipped_; }
 
   // The bytes lie elsewhere. Call it before the first next().
   void has_moved_to(const std::byte* memory) { memory_ = memory; }
@@ -59,19 +65,20 @@ class UploadOffer {
 
   std::uint64_t size_at(std::uint64_t offset) const;
   Chunk chunk_at(std::uint64_t offset) const REQUIRES(mutex_);
+  bool is_awaiting_worthwhile() const REQUIRES(mutex_) { return has_just_found_ || link_.always_awaits(); }
 
   UploadLink& link_;
   const std::byte* memory_;
   const std::uint64_t size_;
   const std::vector<Session*> lenders_;
   std::uint64_t at_ = 0;  // sent or skipped
-  std::uint64_t mark_ = 0;  // where measuring has begun
-  UploadLink::Clock::time_point marked_{};
+  std::optional<Connection::Delivered> delivered_;
+  std::atomic<bool> has_skipped_{false};
 
   mutable Mutex mutex_;
   std::vector<Chunk> chunks_ GUARDED_BY(mutex_);     // up to the last one that was offered
   std::uint32_t unanswered_ GUARDED_BY(mutex_) = 0;  // offers
-  bool has_found_ GUARDED_BY(mutex_) = false;        // the server has any
+  bool has_just_found_ GUARDED_BY(mutex_) = false;   // the last reply has named chunks that are there
   bool is_awaited_ GUARDED_BY(mutex_) = false;
 };
 

@@ -9,6 +9,7 @@
 #include "runtime/protocol/compression_counts.h"
 #include "runtime/protocol/frames.h"
 #include "runtime/transport/bulk/rdma_state.h"
+#include "runtime/transport/connection.h"
 #include "runtime/transport/transport_kind.h"
 
 namespace remotecl {
@@ -91,6 +92,8 @@ class BulkTransport : public BulkInput {
   virtual void settle() {}
   // What has carried the last bytes that were sent. For the sending thread.
   virtual TransportKind sent_by() const = 0;
+  // See Connection::delivered(). Any thread.
+  virtual Connection::Delivered delivered() const { return {}; }
 
   // ---- Receiving, by one thread.
   // Names the destination of a transfer's bytes, on any thread, before the sender is asked to send. A

@@ -26,6 +26,7 @@ class StreamBulkTransport final : public BulkTransport {
   std::uint64_t completed() const override { return connection_->completed(); }
   void reclaim(std::uint64_t position) override { connection_->reclaim(position); }
   TransportKind sent_by() const override { return kind_; }
+  Connection::Delivered delivered() const override { return connection_->delivered(); }
 
   bool receive_header(BulkHeader& header) override;
   bool receive(const BulkDestination& to) override;

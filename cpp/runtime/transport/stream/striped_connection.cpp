@@ -56,6 +56,7 @@ Connection::Delivered StripedConnection::delivered() const {
     const Delivered part = carrier->delivered();
     sum.bytes += part.bytes;
     sum.seconds += part.seconds / static_cast<double>(carriers_.size());
+    sum.seconds_in_all += part.seconds_in_all / static_cast<double>(carriers_.size());
   }
   return sum;
 }

@@ -166,7 +166,8 @@ Connection::Delivered StreamConnection::delivered() const {
   const std::optional<TcpReport> report = TcpReport::of(descriptor_);
   if (!report) return {};
   const std::uint64_t idle_us = std::min(report->window_limited_us, report->busy_us);
-  return {report->bytes_acknowledged, static_cast<double>(report->busy_us - idle_us) * 1e-6};
+  return {report->bytes_acknowledged, static_cast<double>(report->busy_us - idle_us) * 1e-6,
+          static_cast<double>(report->busy_us) * 1e-6};
 }
 
 void StreamConnection::shutdown() { ::shutdown(descriptor_, SHUT_RDWR); }

@@ -4,124 +4,123 @@
 
 #include <algorithm>
 #include <random>
+#include <vector>
 
 namespace remotecl {
 namespace {
 
 using std::chrono::seconds;
 
-constexpr std::uint64_t kGiB = 1u << 30;
+constexpr std::uint64_t kMiB = 1u << 20, kGiB = 1u << 30;
 constexpr bool kMeasurable = true;
+using Speed = UploadLink::Speed;
 
-// Hashing at 1 GiB/s, and a link of so many GiB/s.
-void measure(UploadLink& link, std::uint64_t gib_per_64_s) {
-  link.hashed(kGiB, seconds(1));
-  link.sent(gib_per_64_s * kGiB, seconds(64));
+// So often the least time that is measured, on a link of so many bytes per second.
+void send(UploadLink& link, double bytes_per_s, int times = 3) {
+  constexpr double kTime = 0.03;
+  for (int i = 0; i < times; ++i) link.sent(static_cast<std::uint64_t>(bytes_per_s * kTime), kTime);
+}
+
+void hash(UploadLink& link, std::uint64_t bytes_per_s) {
+  for (int i = 0; i < 60; ++i) link.hashed(bytes_per_s, seconds(1));
 }
 
 TEST(UploadLinkTest, OffNeverOffersAndAlwaysDoes) {
   UploadLink off(UploadLink::Policy::kOff), always(UploadLink::Policy::kAlways);
-  for (UploadLink* const link : {&off, &always}) {
-    measure(*link, 640);
-    link->answered(0, 2 * kGiB, true);
+  EXPECT_TRUE(always.is_worthwhile()) << "before anything was measured";
+  for (const double speed : {1e6, 1e10}) {
+    send(off, speed);
+    send(always, speed);
+    EXPECT_FALSE(off.may_begin(kMeasurable));
+    EXPECT_FALSE(off.is_worthwhile());
+    EXPECT_TRUE(always.may_begin(!kMeasurable));
+    EXPECT_TRUE(always.is_worthwhile());
   }
-  EXPECT_FALSE(off.may_begin(kMeasurable));
-  EXPECT_FALSE(off.is_worthwhile());
-  EXPECT_TRUE(always.may_begin(!kMeasurable));
-  EXPECT_TRUE(always.is_worthwhile());
 }
 
-TEST(UploadLinkTest, AnUnknownLinkIsTriedOnlyWhereItCanBeMeasured) {
+TEST(UploadLinkTest, NothingIsOfferedUntilTheLinkIsKnownToBeSlow) {
   UploadLink link(UploadLink::Policy::kAuto);
-  EXPECT_TRUE(link.is_unknown());
   EXPECT_FALSE(link.may_begin(!kMeasurable));
-  EXPECT_TRUE(link.may_begin(kMeasurable));
+  EXPECT_TRUE(link.may_begin(kMeasurable)) << "it may turn out to be slow";
+  EXPECT_EQ(link.speed(), Speed::kUnknown);
+  EXPECT_FALSE(link.is_worthwhile());
+  send(link, 10e6, 2);
+  EXPECT_EQ(link.speed(), Speed::kUnknown) << "two measurements may both be those of a process that had no processor";
+  EXPECT_FALSE(link.is_worthwhile());
+  send(link, 10e6, 1);
+  EXPECT_EQ(link.speed(), Speed::kSlow);
   EXPECT_TRUE(link.is_worthwhile());
 }
 
-TEST(UploadLinkTest, ALinkThatIsMoreThanAQuarterAsFastAsHashingIsNotOffered) {
-  UploadLink slow(UploadLink::Policy::kAuto), fast(UploadLink::Policy::kAuto);
-  measure(slow, 16);
-  measure(fast, 17);
-  EXPECT_FALSE(slow.is_unknown());
-  EXPECT_TRUE(slow.may_begin(kMeasurable));
-  EXPECT_TRUE(slow.is_worthwhile());
-  EXPECT_FALSE(fast.may_begin(kMeasurable));
-  EXPECT_FALSE(fast.is_worthwhile());
+TEST(UploadLinkTest, OneFastMeasurementMakesALinkFast) {
+  UploadLink link(UploadLink::Policy::kAuto);
+  send(link, 10e6, 1);
+  send(link, 1e9, 1);
+  EXPECT_EQ(link.speed(), Speed::kFast);
+  send(link, 10e6, 1);
+  EXPECT_EQ(link.speed(), Speed::kFast);
+  EXPECT_FALSE(link.is_worthwhile());
+  EXPECT_TRUE(link.may_begin(kMeasurable)) << "it goes on being measured";
+  send(link, 10e6, 2);
+  EXPECT_EQ(link.speed(), Speed::kSlow) << "it has become slow";
+  send(link, 1e9, 1);
+  EXPECT_EQ(link.speed(), Speed::kFast) << "and fast again";
 }
 
-TEST(UploadLinkTest, OneWriteIn64LooksAgainAtAFastLink) {
+TEST(UploadLinkTest, FastBytesAreMeasuredAlthoughTheSystemCountsInLongSteps) {
   UploadLink link(UploadLink::Policy::kAuto);
-  measure(link, 64);
-  for (int i = 1; i < 64; ++i) ASSERT_FALSE(link.may_begin(kMeasurable)) << i;
-  EXPECT_TRUE(link.may_begin(kMeasurable));
-  EXPECT_TRUE(link.is_unknown()) << "the former speed is forgotten";
-  link.sent(kGiB, seconds(64));
-  EXPECT_TRUE(link.may_begin(kMeasurable)) << "it has become slow";
+  link.sent(15 * kMiB, 0);
+  EXPECT_EQ(link.speed(), Speed::kUnknown);
+  link.sent(kMiB, 0);
+  EXPECT_EQ(link.speed(), Speed::kFast);
 }
 
-TEST(UploadLinkTest, AfterAGibibyteWithoutASingleHitOnlyOneWriteIn64IsOffered) {
-  UploadLink link(UploadLink::Policy::kAuto);
-  measure(link, 5);
-  link.answered(0, kGiB - 1, true);
-  EXPECT_TRUE(link.may_begin(kMeasurable));
-  link.answered(0, 1, true);
-  for (int round = 0; round < 3; ++round) {
-    for (int i = 1; i < 64; ++i) ASSERT_FALSE(link.may_begin(kMeasurable)) << i;
-    EXPECT_TRUE(link.may_begin(kMeasurable));
-    ASSERT_FALSE(link.may_begin(kMeasurable)) << "the speed is not known again";
-    measure(link, 5);
-    link.answered(0, 0, true);
-    for (int i = 2; i < 64; ++i) ASSERT_FALSE(link.may_begin(kMeasurable)) << i;
-    EXPECT_TRUE(link.may_begin(kMeasurable));
-    measure(link, 5);
+TEST(UploadLinkTest, HashingMayTakeAQuarterOfTheTimeThatSendingTakes) {
+  for (const std::uint64_t hashing : {kGiB, kGiB / 4}) {
+    UploadLink slow(UploadLink::Policy::kAuto), fast(UploadLink::Policy::kAuto);
+    hash(slow, hashing);
+    hash(fast, hashing);
+    send(slow, static_cast<double>(hashing) / 4.1);
+    send(fast, static_cast<double>(hashing) / 3.9);
+    EXPECT_TRUE(slow.is_worthwhile());
+    EXPECT_FALSE(fast.is_worthwhile());
   }
-  link.answered(1, 0, true);
-  EXPECT_TRUE(link.may_begin(kMeasurable)) << "something was found";
 }
 
-// A first process offers all of a large model, so that the second one sends nothing.
-TEST(UploadLinkTest, WhereHashingCostsNextToNothingEverythingIsOffered) {
+// No byte is hashed to learn how fast that is: a link that no processor can keep up with is fast.
+TEST(UploadLinkTest, AFastLinkIsKnownBeforeAnythingWasHashed) {
   UploadLink link(UploadLink::Policy::kAuto);
-  measure(link, 4);
-  for (int i = 0; i < 100; ++i) {
-    link.answered(0, kGiB, true);
-    ASSERT_TRUE(link.may_begin(kMeasurable)) << i << " GiB";
-  }
+  send(link, 510e6, 1);
+  EXPECT_EQ(link.speed(), Speed::kFast);
 }
 
 TEST(UploadLinkTest, AServerWithoutAStoreIsNeverAskedAgain) {
   for (const auto policy : {UploadLink::Policy::kAuto, UploadLink::Policy::kAlways}) {
     UploadLink link(policy);
-    link.answered(0, 1, false);
-    for (int i = 0; i < 200; ++i) ASSERT_FALSE(link.may_begin(kMeasurable));
+    send(link, 1e6);
+    EXPECT_TRUE(link.is_worthwhile());
+    link.answered(true);
+    EXPECT_TRUE(link.is_worthwhile());
+    link.answered(false);
+    link.answered(true);
+    EXPECT_FALSE(link.may_begin(kMeasurable));
     EXPECT_FALSE(link.is_worthwhile());
   }
 }
 
-TEST(UploadLinkTest, AMeasurementWithoutTimeSaysNothing) {
-  UploadLink link(UploadLink::Policy::kAuto);
-  link.sent(kGiB, seconds(0));
-  EXPECT_TRUE(link.is_unknown());
-}
-
-// The newest measurement counts as much as all former ones.
-TEST(UploadLinkTest, RatesFollowTheirMeasurements) {
+TEST(UploadLinkTest, TheFastestOfTheLastThreeMeasurementsCounts) {
   for (unsigned seed = 0; seed < 100; ++seed) {
     std::mt19937 random(seed);
     UploadLink link(UploadLink::Policy::kAuto);
-    double hashing = 0, sending = 0;
+    std::vector<double> rates;
     for (int step = 0; step < 50; ++step) {
-      const std::uint64_t bytes = 1 + random() % kGiB;
-      const std::chrono::milliseconds time(1 + random() % 5000);
-      const double rate = static_cast<double>(bytes) / std::chrono::duration<double>(time).count();
-      const bool is_hashing = random() % 2 == 0;
-      double& known = is_hashing ? hashing : sending;
-      known = known == 0 ? rate : (known + rate) / 2;
-      is_hashing ? link.hashed(bytes, time) : link.sent(bytes, time);
-      // Where both are about equal, rounding decides.
-      if (hashing != 0 && std::max(sending * 4, hashing) < 1.0001 * std::min(sending * 4, hashing)) continue;
-      ASSERT_EQ(link.is_worthwhile(), hashing == 0 || sending * 4 <= hashing) << "seed " << seed << ", step " << step;
+      // In parts, of which none is measured alone.
+      const std::uint64_t part = 1 + random() % (3 * kMiB);
+      for (int i = 0; i < 3; ++i) link.sent(part, 0.01);
+      rates.push_back(static_cast<double>(3 * part) / 0.03);
+      const auto from = rates.end() - static_cast<std::ptrdiff_t>(std::min<std::size_t>(rates.size(), 3));
+      ASSERT_NEAR(static_cast<double>(link.bytes_per_s()), *std::max_element(from, rates.end()), 2)
+          << "seed " << seed << ", step " << step;
     }
   }
 }

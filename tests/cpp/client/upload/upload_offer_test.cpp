@@ -24,6 +24,7 @@ class OfferedWrite {
   OfferedWrite(unsigned seed, UploadLink::Policy policy)
       : random_(seed),
         link_(policy),
+        is_always_(policy == UploadLink::Policy::kAlways),
         size_(1 + random_() % (150 * kChunk)),
         has_(static_cast<std::size_t>((size_ + kChunk - 1) / kChunk)),
         offered_(has_.size()),
@@ -44,6 +45,7 @@ class OfferedWrite {
   }
   std::uint64_t skipped() const { return skipped_; }
   std::uint64_t found() const { return found_; }
+  bool has_skipped() const { return offer_.has_skipped(); }
   std::size_t offered() const { return static_cast<std::size_t>(std::ranges::count(offered_, true)); }
   std::size_t chunks() const { return has_.size(); }
 
@@ -57,8 +59,8 @@ class OfferedWrite {
 
   // Offering begins and ends to pay.
   void change_link() {
-    link_.hashed(1u << 30, std::chrono::seconds(1));
-    link_.sent(1u << (20 + random_() % 11), std::chrono::seconds(1));
+    const std::uint64_t bytes = 1u << (20 + random_() % 11);
+    for (int i = 0; i < 3; ++i) link_.sent(bytes, 1);
   }
 
   void take(const UploadOffer::Step& step) {
@@ -66,6 +68,7 @@ class OfferedWrite {
       case UploadOffer::Action::kOffer:
         return note_offer(step);
       case UploadOffer::Action::kAwait:
+        expect(is_always_ || has_just_found_, "waits for an answer that is not likely to name anything");
         expect(step.offset == at_ && is_offered(at_) && !is_answered(at_), "waits for nothing");
         expect(!offer_.is_answered(), "waits for what was answered");
         ++awaits_;
@@ -77,7 +80,8 @@ class OfferedWrite {
         skipped_ += step.size;
         break;
       case UploadOffer::Action::kSend:
-        expect(!is_offered(at_) || (is_answered(at_) && !has(at_)), "sends what the server has, or may have");
+        expect(!is_offered(at_) || !is_answered(at_) || !has(at_), "sends what the server has found");
+        expect(is_answered(at_) || !(is_always_ || has_just_found_), "does not wait for an answer");
         expect(is_offered(at_) ? step.size == size_at(at_) : step.size <= kBulkChunkMax, "sends too much at once");
         break;
     }
@@ -100,6 +104,7 @@ class OfferedWrite {
     // The server answers no more than this, so both would wait for each other.
     expect(offered_to_ - at_ <= (kOfferedChunksMax + 1) * kChunk, "offers too far ahead of the bytes");
     for (std::uint64_t i = 0; i < count; ++i) offered_[static_cast<std::size_t>(step.offset / kChunk + i)] = true;
+    expect(count <= (is_always_ || has_just_found_ ? 32u : 2u), "hashes more than the link leaves time for");
   }
 
   bool is_answered(std::uint64_t offset) const {
@@ -114,9 +119,13 @@ class OfferedWrite {
     waiting_.erase(at);
     std::vector<std::byte> found;
     for (std::uint64_t i = 0; i < answered.count; ++i) {
-      found.push_back(std::byte(has(answered.offset + i * kChunk)));
-      if (found.back() != std::byte{}) found_ += size_at(answered.offset + i * kChunk);
+      const std::uint64_t chunk = answered.offset + i * kChunk;
+      // The server finds nothing for bytes that have come, but it may have looked before.
+      const bool is_late = chunk < at_;
+      found.push_back(std::byte(has(chunk) && (!is_late || random_() % 2 == 0)));
+      if (found.back() != std::byte{} && !is_late) found_ += size_at(chunk);
     }
+    has_just_found_ = std::ranges::count(found, std::byte{1}) != 0;
     answer_wrongly(answered.offset, found);
     const auto taken = offer_.take_reply(answered.offset, found, true);
     expect(taken != UploadOffer::Effect::kImpossible, "refuses an answer");
@@ -150,6 +159,8 @@ class OfferedWrite {
 
   std::mt19937 random_;
   UploadLink link_;
+  const bool is_always_;
+  bool has_just_found_ = false;
   const std::uint64_t size_;
   std::vector<bool> has_, offered_;  // by chunk
   UploadOffer offer_;
@@ -160,11 +171,15 @@ class OfferedWrite {
 };
 
 TEST(UploadOfferTest, EachByteIsSentOrFoundOnceAndInOrder) {
+  std::uint64_t skipped = 0;
   for (unsigned seed = 0; seed < 1000; ++seed) {
     OfferedWrite run(seed, UploadLink::Policy::kAuto);
     ASSERT_EQ(run.go(), "") << "seed " << seed;
     ASSERT_EQ(run.skipped(), run.found()) << "seed " << seed;
+    ASSERT_EQ(run.has_skipped(), run.skipped() != 0) << "seed " << seed;
+    skipped += run.skipped();
   }
+  EXPECT_GT(skipped, 1000 * kChunk);
 }
 
 TEST(UploadOfferTest, AllChunksAreOfferedIfTheUserWantsThat) {
@@ -176,35 +191,41 @@ TEST(UploadOfferTest, AllChunksAreOfferedIfTheUserWantsThat) {
   }
 }
 
-TEST(UploadOfferTest, FirstOffersAreSmallUntilTheLinkIsKnownOrSomethingWasFound) {
-  const auto first_sizes = [](bool is_known, bool has_found) {
-    UploadLink link(UploadLink::Policy::kAuto);
-    if (is_known) link.sent(1u << 20, std::chrono::seconds(1));
-    UploadOffer offer(link, nowhere(), 100 * kChunk);
-    const auto first = offer.next();
-    offer.take_reply(0, std::vector<std::byte>(first.size / kChunk, std::byte(has_found)), true);
-    const auto second = offer.next();
-    EXPECT_EQ(second.action, UploadOffer::Action::kOffer);
-    return std::pair(first.size / kChunk, second.size / kChunk);
-  };
-  EXPECT_EQ(first_sizes(false, false), std::pair(std::uint64_t{4}, std::uint64_t{4}));
-  EXPECT_EQ(first_sizes(false, true), std::pair(std::uint64_t{4}, std::uint64_t{32}));
-  EXPECT_EQ(first_sizes(true, false), std::pair(std::uint64_t{32}, std::uint64_t{32}));
+// Nothing is offered before the link is known to be slow, and then from the next chunk on.
+TEST(UploadOfferTest, OffersBeginWithinAWriteWhenTheLinkIsFoundToBeSlow) {
+  UploadLink link(UploadLink::Policy::kAuto);
+  UploadOffer offer(link, nowhere(), 100 * kChunk);
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    const auto step = offer.next();
+    EXPECT_EQ(step.action, UploadOffer::Action::kSend);
+    EXPECT_EQ(step.size, kChunk) << "or much would leave before the link is known";
+    offer.delivered({(i + 1) * kChunk, 0.1 * static_cast<double>(i), 0.1 * static_cast<double>(i)});
+  }
+  EXPECT_EQ(offer.next().action, UploadOffer::Action::kSend) << "two measurements are too few";
+  offer.delivered({4 * kChunk, 0.3, 0.3});
+  const auto offered = offer.next();
+  EXPECT_EQ(offered.action, UploadOffer::Action::kOffer);
+  EXPECT_EQ(offered.offset, 4 * kChunk);
 }
 
-// Other servers are asked once the link is known, so little should be on its way before.
-TEST(UploadOfferTest, FewChunksAreOfferedAheadUntilTheLinkIsKnown) {
-  for (const bool is_known : {false, true}) {
-    UploadLink link(UploadLink::Policy::kAuto);
-    if (is_known) link.sent(1u << 20, std::chrono::seconds(1));
-    UploadOffer offer(link, nowhere(), 100 * kChunk);
-    std::uint64_t offered = 0;
-    for (auto step = offer.next(); step.action == UploadOffer::Action::kOffer; step = offer.next()) {
-      offered = step.offset + step.size;
-      offer.take_reply(step.offset, std::vector<std::byte>(step.size / kChunk), true);
-    }
-    EXPECT_EQ(offered, (is_known ? 64 : 8) * kChunk);
-  }
+TEST(UploadOfferTest, OnAFastLinkChunksAreAsLargeAsWithoutOffers) {
+  UploadLink link(UploadLink::Policy::kAuto);
+  link.sent(1u << 30, 0.1);
+  UploadOffer offer(link, nowhere(), 9 * kChunk);
+  EXPECT_EQ(offer.next().size, kBulkChunkMax);
+  EXPECT_EQ(offer.next().size, kBulkChunkMax);
+  EXPECT_EQ(offer.next().size, kChunk);
+  EXPECT_FALSE(offer.has_skipped());
+}
+
+TEST(UploadOfferTest, ANewConnectionsCountsAreNotComparedWithTheFormerOnes) {
+  UploadLink link(UploadLink::Policy::kAuto);
+  UploadOffer offer(link, nowhere(), 100 * kChunk);
+  offer.delivered({1000 * kChunk, 1, 1});
+  offer.delivered({kChunk, 0.1, 0.1});
+  EXPECT_EQ(link.bytes_per_s(), 0u);
+  offer.delivered({2 * kChunk, 0.2, 0.2});
+  EXPECT_NEAR(static_cast<double>(link.bytes_per_s()), 10.0 * kChunk, 2);
 }
 
 TEST(UploadOfferTest, AServerThatKeepsNothingGetsTheRestWithoutOffers) {
@@ -241,20 +262,6 @@ TEST(UploadOfferTest, DigestsAreThoseOfTheChunks) {
     const Digest right = sha256(Bytes(memory).subspan(i * kChunk, size));
     EXPECT_EQ(std::memcmp(digests.data() + i * sizeof right, right.data(), sizeof right), 0) << i;
   }
-}
-
-// What is measured is the time in which bytes were on the way, without waits for answers.
-TEST(UploadOfferTest, OnlyBytesWithoutPausesAreMeasured) {
-  UploadLink link(UploadLink::Policy::kAuto);
-  UploadOffer offer(link, nowhere(), 100 * kChunk);
-  offer.arrived(0, false);
-  offer.arrived(kChunk - 1, false);
-  EXPECT_TRUE(link.is_unknown()) << "too few bytes";
-  offer.arrived(kChunk - 1, true);
-  offer.arrived(9 * kChunk, false);
-  EXPECT_TRUE(link.is_unknown()) << "after a pause measuring begins anew";
-  offer.arrived(10 * kChunk, false);
-  EXPECT_FALSE(link.is_unknown());
 }
 
 }  // namespace
