@@ -68,9 +68,9 @@ cl_int maybe_blocking(bool blocking, Dependencies& dependencies, Enqueue&& enque
 // For a write. A blocking write returns as soon as the application may reuse its memory, which costs no round trip.
 // What the application may conclude from its return still holds: commands of other queues come after the write
 // (ReturnedWrites). It waits for the end
-//  - if the application could see that the write or an earlier command has not ended: bytes for this process or host
-//    work are outstanding, host pointers are coherent, there is a wait list, or later commands of the queue are not in
-//    order;
+//  - if the application could see that the write or an earlier command has not ended: bytes for this process, bytes of
+//    an earlier write in the application's memory or host work are outstanding, host pointers are coherent, there is a
+//    wait list, or later commands of the queue are not in order;
 //  - if a user event may delay it: otherwise a later wait for its event could depend on another thread of the program,
 //    and PyOpenCL waits with Python's lock held.
 template <class Enqueue>

@@ -19,11 +19,11 @@ inline constexpr std::uint32_t kInlineDataMax = 64u << 10;
 inline constexpr std::uint32_t kBulkChunkMax = 4u << 20;
 // A compressed chunk, which the receiver holds both before and after decompression.
 inline constexpr std::uint32_t kPackedChunkMax = 1u << 20;
-// A write whose bytes are sent without being pulled, which saves a round trip. The client copies such bytes for
-// resumption, because waiting for their acknowledgement would bring the round trip back.
-inline constexpr std::uint32_t kPushMax = 1u << 20;
+// A write whose bytes are sent without being pulled, which saves a round trip and the threads that it wakes. They are
+// one chunk.
+inline constexpr std::uint32_t kPushMax = kBulkChunkMax;
 // Such bytes on a channel, in flight or waiting: the server keeps those whose command cannot begin.
-inline constexpr std::uint64_t kPushedBytesMax = 8u << 20;
+inline constexpr std::uint64_t kPushedBytesMax = std::uint64_t{4} * kPushMax;
 // The chunks whose digests a client may offer: small enough that a changed layer sends little else, and large enough
 // that a file of its own for each costs nothing.
 inline constexpr std::uint32_t kUploadChunk = 1u << 20;
@@ -55,6 +55,9 @@ inline constexpr std::size_t kStripeRunMax = 64u << 20;
 inline constexpr std::uint64_t kAcknowledgeEvery = 1u << 20;
 // Copies of unacknowledged bytes are kept up to this size; then writers wait. Borrowed buffers do not count.
 inline constexpr std::uint64_t kReplayBytesMax = 32u << 20;
+// A blocking write of up to this size is copied when it is pushed: waiting for the acknowledgement would bring the
+// round trip back. A larger push would hold up others on a slow link, and would not be offered there.
+inline constexpr std::uint32_t kSmallPushMax = 1u << 20;
 
 // The ring of each direction in shared memory. It must stay in the caches, where both sides copy; rings of 512 KiB
 // reached 85 % of the memory's speed, and rings of 1 MiB or more all of it.

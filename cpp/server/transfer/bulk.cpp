@@ -21,17 +21,26 @@ void BulkReceiver::count_expected() {
 
 void BulkReceiver::announce_push(TransferId id, std::uint64_t size) {
   MutexLock lock(mutex_);
+  const auto at = expected_.find(id);
+  if (at != expected_.end() && !at->second.is_announced && at->second.pushed == size) {
+    at->second.is_announced = true;
+  } else {
+    expect_push(id, size);
+    changed_.notify_all();
+  }
+}
+
+// Throws ProtocolError, HeldTooMuch.
+BulkReceiver::Expected& BulkReceiver::expect_push(TransferId id, std::uint64_t size) {
   if (id == 0 || size == 0 || size > kPushMax || pushed_ + size > kPushedBytesMax) {
     throw ProtocolError("a write of " + std::to_string(size) + " bytes is pushed, which is nothing or too much");
   }
-  Expected expected;
-  expected.pushed = size;
-  if (!expected_.try_emplace(id, std::move(expected)).second) {
-    throw ProtocolError("transfer id " + std::to_string(id) + " is in use");
-  }
+  const auto [at, is_new] = expected_.try_emplace(id);
+  if (!is_new) throw ProtocolError("transfer id " + std::to_string(id) + " is in use");
+  at->second.pushed = size;
   pushed_ += size;
   count_expected();
-  changed_.notify_all();
+  return at->second;
 }
 
 void BulkReceiver::drop_push(TransferId id) {
@@ -52,7 +61,8 @@ bool BulkReceiver::pull(Ref<IncomingTransfer> transfer) {
     MutexLock lock(mutex_);
     const auto [at, is_new] = expected_.try_emplace(id);
     Expected& expected = at->second;
-    if (!is_new && (expected.pushed == 0 || expected.transfer)) return false;
+    const bool is_pushed = expected.pushed == transfer->size() && expected.is_announced;
+    if (!is_new && (!is_pushed || expected.transfer)) return false;
     if (expected.early != nullptr) {
       early = std::move(expected.early);
       transfer->set_transport(expected.early_by);
@@ -82,8 +92,8 @@ Ref<IncomingTransfer> BulkReceiver::begin(const BulkHeader& header) {
   return at->second.transfer;
 }
 
-// The announcement was sent before the bytes, but on another connection. Returns null if the bytes must not
-// wait for their command any longer, or are not needed.
+// The announcement was sent before the bytes, but on another connection, where it may be behind commands that the
+// driver cannot take yet. Returns null if the bytes must not wait for their command any longer, or are not needed.
 Ref<IncomingTransfer> BulkReceiver::begin_pushed(const BulkHeader& header) {
   const auto end = std::chrono::steady_clock::now() + kPatience;
   MutexLock lock(mutex_);
@@ -91,8 +101,15 @@ Ref<IncomingTransfer> BulkReceiver::begin_pushed(const BulkHeader& header) {
     const auto at = expected_.find(header.transfer);
     if (stopped_) return nullptr;
     if (at == expected_.end()) {
-      changed_.wait(mutex_);
-      continue;
+      // It may have been announced while this thread was about to wake up.
+      if (std::chrono::steady_clock::now() < end) {
+        changed_.wait_until(mutex_, end);
+        continue;
+      }
+      Expected& early = expect_push(header.transfer, header.size);
+      early.is_announced = false;
+      early.begun = true;
+      return nullptr;
     }
     Expected& expected = at->second;
     if (expected.pushed != header.size || expected.begun) {
@@ -156,8 +173,13 @@ void BulkReceiver::finish(IncomingTransfer& transfer) {
 }
 
 bool BulkReceiver::receive_early(BulkTransport& transport, const BulkHeader& header) {
+  {
+    MutexLock lock(mutex_);
+    if (stopped_) return false;  // nothing has checked the size
+  }
   std::shared_ptr<std::byte[]> bytes(new std::byte[header.size]);
   if (!transport.receive({{bytes.get(), header.size}})) return false;
+  transport.report_received();  // before the command can end: the application may free the memory then
   transfers_.fetch_add(1, std::memory_order_relaxed);
   Ref<IncomingTransfer> transfer;
   {

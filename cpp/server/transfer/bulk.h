@@ -54,13 +54,14 @@ class BulkReceiver {
   std::uint64_t transfers() const { return transfers_.load(std::memory_order_relaxed); }
 
  private:
-  // How long received bytes stay in the socket, waiting for their command to begin, before they are read.
+  // How long received bytes stay in the socket, waiting for their command to come and to begin, before they are read.
   static constexpr std::chrono::microseconds kPatience{100};
 
   struct Expected {
     Ref<IncomingTransfer> transfer;  // null: its command has not begun
     bool begun = false;              // run() is using it
     std::uint64_t pushed = 0;        // size of a pushed write; 0: pulled
+    bool is_announced = true;        // false: only its bytes have come
     bool dropped = false;            // the bytes are no longer needed
     std::shared_ptr<std::byte[]> early;
     TransportKind early_by = TransportKind::kNone;
@@ -68,6 +69,7 @@ class BulkReceiver {
 
   Ref<IncomingTransfer> begin(const BulkHeader& header) EXCLUDES(mutex_);
   Ref<IncomingTransfer> begin_pushed(const BulkHeader& header) EXCLUDES(mutex_);
+  Expected& expect_push(TransferId id, std::uint64_t size) REQUIRES(mutex_);
   bool receive_early(BulkTransport& transport, const BulkHeader& header) EXCLUDES(mutex_);
   bool receive_bytes(BulkTransport& transport, std::uint32_t size, IncomingTransfer& transfer, StagingSet& staging);
   bool receive_chunk(BulkTransport& transport, const BulkHeader& header, IncomingTransfer& transfer,

@@ -1,5 +1,6 @@
 // What a program may conclude when a blocking write has returned: the write has ended, and everything before it in an
 // in-order queue. The fake driver runs each queue on a thread of its own, and its kernels take long.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <numeric>
@@ -97,6 +98,19 @@ TEST_F(ReturnedWriteTest, BytesOfAnEarlierReadAreThere) {
   check(clEnqueueReadBuffer(queue_, first_, CL_FALSE, 0, kCount * sizeof(int), numbers.data(), 0, nullptr, nullptr));
   write(queue_, second_, few_);
   EXPECT_EQ(numbers, std::vector<int>(kCount, 37));
+}
+
+// A write that does not block may still be in its memory, where the program may put something else now.
+TEST_F(ReturnedWriteTest, BytesOfAnEarlierWriteHaveLeft) {
+  for (const std::size_t count : {std::size_t{100'000}, kMany, 3 * kMany}) {
+    const Owned<cl_mem> buffer = make_buffer(context_, count * sizeof(int));
+    std::vector<int> numbers(count, 3);
+    fill_slowly(queue_);
+    check(clEnqueueWriteBuffer(queue_, buffer, CL_FALSE, 0, count * sizeof(int), numbers.data(), 0, nullptr, nullptr));
+    write(queue_, second_, few_);
+    std::fill(numbers.begin(), numbers.end(), 4);
+    EXPECT_EQ(read<int>(queue_, buffer, count), std::vector<int>(count, 3)) << count;
+  }
 }
 
 TEST_F(ReturnedWriteTest, AFailureIsStillReported) {

@@ -88,9 +88,9 @@ TEST_F(ChunkPackerTest, SendsTheRestAsItIs) {
 
 TEST_F(ChunkPackerTest, APushedWriteStaysOneChunk) {
   StreamBulkTransport near(std::move(near_), {}, CompressionMode::kAlways);
-  const std::vector<std::byte> zeros(kPushMax);
+  const std::vector<std::byte> zeros(kPackedChunkMax);
   EXPECT_EQ(through(near, {zeros}, kPushedChunk), zeros);
-  EXPECT_EQ(near.compression().sent_before, kPushMax);
+  EXPECT_EQ(near.compression().sent_before, kPackedChunkMax);
 }
 
 TEST_F(ChunkPackerTest, LeavesAFastLinkAlone) {

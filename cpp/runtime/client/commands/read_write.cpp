@@ -21,6 +21,18 @@ cl_int outcome(CommandQueue& queue, const TransferRef& transfer, const Event* ev
   return first != CL_SUCCESS ? first : transfer->failure;
 }
 
+// For the application a write that does not block, and what comes after it in its queue, has not ended before the bytes
+// have left its memory, whatever the server says. The result is for the transfer's end.
+std::function<void(cl_int)> hold_until_sent(PendingCommand& command) {
+  Event* const event = command.event();
+  if (event != nullptr) event->add_hold();
+  const PendingReads::Ticket ticket = command.queue().pending_reads().begin();
+  return [event = Ref<Event>(event), queue = Ref<CommandQueue>(&command.queue()), ticket](cl_int status) {
+    queue->pending_reads().end(ticket);
+    if (event) event->release_hold(status);
+  };
+}
+
 TransferRef offer_bytes(PendingCommand& command, bool blocking, const std::byte* from, std::uint64_t size,
                         std::shared_ptr<void> keep_alive, const std::optional<Rows>& rows = {}) {
   Session& session = command.session();
@@ -28,7 +40,10 @@ TransferRef offer_bytes(PendingCommand& command, bool blocking, const std::byte*
   std::function<void(cl_int)> finished;
   if (!blocking) {
     session.add_interest();
-    finished = [&session](cl_int) { session.drop_interest(); };
+    finished = [&session, sent = hold_until_sent(command)](cl_int status) {
+      sent(status);
+      session.drop_interest();
+    };
   }
   const bool sender_waits = blocking && !limit_of(command.event());
   TransferRef transfer =
@@ -39,11 +54,15 @@ TransferRef offer_bytes(PendingCommand& command, bool blocking, const std::byte*
 }
 
 // The same for bytes that are sent without a request. Returns null if the server must request them.
-TransferRef push_bytes(PendingCommand& command, const std::byte* from, std::uint64_t size) {
-  const bool sender_waits = !limit_of(command.event());
-  TransferRef transfer = command.session().begin_push(command.queue().device().index(), from, size, sender_waits);
-  if (transfer) transfer->trace.record = command.record_id();
-  if (transfer && command.event() != nullptr) command.event()->reported_unasked();
+TransferRef push_bytes(PendingCommand& command, bool blocking, const std::byte* from, std::uint64_t size) {
+  Session& session = command.session();
+  const std::uint32_t device = command.queue().device().index();
+  if (!session.take_push(device, size, blocking)) return nullptr;
+  if (Event* event = command.event()) event->reported_unasked();
+  const bool sender_waits = blocking && !limit_of(command.event());
+  auto finished = blocking ? std::function<void(cl_int)>() : hold_until_sent(command);
+  TransferRef transfer = session.begin_push(device, from, size, std::move(finished), blocking, sender_waits);
+  transfer->trace.record = command.record_id();
   return transfer;
 }
 
@@ -103,7 +122,7 @@ struct WritePlan : Plan {
     if (size <= kInlineDataMax && !late) {
       message.data = Bytes(from, size);
     } else {
-      if (may_push && !late) transfer = push_bytes(command, from, size);
+      if (may_push && !late) transfer = push_bytes(command, blocking, from, size);
       message.is_pushed = transfer ? 1 : 0;
       if (!transfer) transfer = offer_bytes(command, blocking, from, size, nullptr);
       message.transfer = transfer->id;
@@ -113,7 +132,9 @@ struct WritePlan : Plan {
   }
   bool is_awaited() const { return blocking && transfer; }
   cl_int outcome(CommandQueue& queue, Ref<Event>& own, Event**) const {
-    return is_awaited() ? send_bytes(queue, transfer, own.get()) : CL_SUCCESS;
+    if (is_awaited()) return send_bytes(queue, transfer, own.get());
+    if (transfer && transfer->is_pushed) transfer->channel->sender().post(transfer);
+    return CL_SUCCESS;
   }
 };
 
@@ -207,8 +228,9 @@ cl_int enqueue_read(CommandQueue& queue, MemoryObject& buffer, bool blocking, st
 cl_int enqueue_write(CommandQueue& queue, MemoryObject& buffer, bool blocking, std::uint64_t offset, std::uint64_t size,
                      const void* from, WaitList wait, Event** event, cl_command_type type) {
   const auto* const bytes = static_cast<const std::byte*>(from);
-  // With a wait list a blocking call must return the result of the wait, so it cannot push.
-  const bool may_push = blocking && wait.empty();
+  // With a wait list a blocking call must return the result of the wait, so it cannot push. Others might keep the
+  // server's memory for long.
+  const bool may_push = wait.empty();
   return submit(queue, WritePlan{{}, type, blocking, may_push, buffer, offset, size, bytes}, wait, event);
 }
 

@@ -64,7 +64,7 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
 
   PendingReads& pending_reads() { return pending_reads_; }
   ReturnedWrites::OfQueue& returned_writes() { return returned_writes_; }
-  // Whether earlier commands have something left to do in this process: bytes to receive, or host work.
+  // Whether earlier commands have something left to do in this process: bytes to receive or to send, or host work.
   bool owes_host() const { return members_ ? members_->owes_host() : !pending_reads_.none() || host_work_.load() != 0; }
 
   void flush() { members_ ? members_->flush() : session().flush(); }

@@ -13,10 +13,11 @@ namespace remotecl {
 
 class Event;
 
-// Reads of a queue, or of others that its commands wait for, whose bytes are still arriving in this process.
-// The bytes may travel separately from reports about commands, so for the application a later command of the
-// queue has not ended before they are here. An event that waits for many reads has one hold, and moves from the last of
-// them to the one before it when that has ended. Any thread.
+// Reads of a queue, or of others that its commands wait for, whose bytes are still arriving in this process, and its
+// writes whose bytes are still in the application's memory. The bytes may travel separately from reports about
+// commands, so for the application a later command of the queue has not ended before they are here, or have left. An
+// event that waits for many reads has one hold, and moves from the last of them to the one before it when that has
+// ended. Any thread.
 class PendingReads {
  public:
   using Ticket = std::uint64_t;

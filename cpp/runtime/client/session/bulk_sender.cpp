@@ -34,11 +34,11 @@ void BulkSender::use(BulkTransport& transport) {
   may_alternate_ = transport.may_alternate();
 }
 
-// Pushed bytes are copied, so that the caller can continue without the server. All other bytes are borrowed
-// from the session until the server has received them.
+// Copied bytes let the caller continue without the server. All others are borrowed from it until the server has
+// received them.
 bool BulkSender::send(const TransferRef& transfer, Others others) {
   if (transfer->offer != nullptr) return send_offered(transfer, others);
-  Sending sending{transfer, borrows_ && !transfer->is_pushed, others};
+  Sending sending{transfer, borrows_ && !transfer->is_copied, others};
   RowPacker* packer = nullptr;  // there until the last chunk is sent
   if (transfer->rows) {
     sending.packer = RowPacker::make(*transfer->rows, transfer->memory);
@@ -49,7 +49,8 @@ bool BulkSender::send(const TransferRef& transfer, Others others) {
     }
   }
   const MutableBytes memory = packer != nullptr ? packer->pieces() : MutableBytes(transfer->memory, transfer->size);
-  if (sending.borrows) sending.registration = register_memory(memory);  // copied bytes need none
+  // Copied bytes need none, and pushed ones go without RDMA.
+  if (sending.borrows && !transfer->is_pushed) sending.registration = register_memory(memory);
   bool ok = true;
   while (ok && transfer->moved < transfer->size) {
     ok = send_piece(sending, next_piece(*transfer, packer));
@@ -113,7 +114,6 @@ void BulkSender::let_pass(Sending& sending, std::uint64_t sent) {
   while (const TransferRef passing = take_passing(sending.rule, left)) {
     sending.rule.passed(passing->size);
     send(passing, Others::kWait);
-    session_.wake();
   }
 }
 
@@ -140,8 +140,7 @@ bool BulkSender::finish(const TransferRef& transfer, bool is_sent, bool is_borro
     session_.wake();
     return is_sent;
   }
-  end_received();
-  session_.wake();  // another thread may wait for what has ended here
+  if (end_received()) session_.wake();  // another thread may wait for what has ended here
   return !transfer->sender_waits || session_.await(*transfer);
 }
 
@@ -231,8 +230,7 @@ void BulkSender::reclaim(std::uint64_t position) {
     transport_->reclaim(position);
     keep_borrowed(false);
   }
-  end_received();
-  session_.wake();
+  if (end_received()) session_.wake();
 }
 
 void BulkSender::keep_borrowed(bool is_kept) {
@@ -240,13 +238,14 @@ void BulkSender::keep_borrowed(bool is_kept) {
   is_kept_ = is_kept;
 }
 
-// There is no memory or thread to send it. The server waits for the bytes.
+// There is no memory or thread to send it. The server waits for the bytes of a pulled transfer.
 void BulkSender::fail(const TransferRef& transfer) {
   {
     const ShortTurn turn(*this);
     if (transport_ != nullptr) transport_->send_failure(transfer->id, CL_OUT_OF_HOST_MEMORY);
   }
   session_.end_transfer(transfer, CL_OUT_OF_HOST_MEMORY);
+  session_.wake();
 }
 
 void BulkSender::withdraw(TransferId transfer) {
@@ -254,7 +253,7 @@ void BulkSender::withdraw(TransferId transfer) {
   if (borrower_ != nullptr) borrower_->withdraw(transfer);
 }
 
-void BulkSender::end_received() {
+bool BulkSender::end_received() {
   std::vector<TransferRef> received;
   {
     const MutexLock lock(borrowed_mutex_);
@@ -264,6 +263,7 @@ void BulkSender::end_received() {
     }
   }
   for (const TransferRef& transfer : received) session_.end_transfer(transfer, CL_COMPLETE);
+  return !received.empty();
 }
 
 void BulkSender::post(TransferRef transfer) {
@@ -276,7 +276,11 @@ void BulkSender::post(TransferRef transfer) {
     } catch (const std::system_error&) {  // the thread could not be started
     }
   }
-  fail(transfer);
+  if (transfer->is_pushed) {
+    send(transfer);  // the server has been promised the bytes
+  } else {
+    fail(transfer);
+  }
 }
 
 void BulkSender::run() {
@@ -290,7 +294,6 @@ void BulkSender::run() {
       queue_.pop_front();
     }
     send(transfer);
-    session_.wake();  // a blocking call may wait for the transfer's end
   }
 }
 

@@ -38,14 +38,15 @@ class BulkSender {
   bool send(const TransferRef& transfer) EXCLUDES(thread_.mutex, write_mutex_, borrowed_mutex_) {
     return send(transfer, Others::kMayPass);
   }
-  // Queues the transfer for the sender's own thread. The transfer fails if that thread cannot be started.
-  void post(TransferRef transfer) EXCLUDES(thread_.mutex, write_mutex_);
+  // Queues the transfer for the sender's own thread. If that thread cannot be started, a pushed transfer is sent by the
+  // calling one, and any other fails.
+  void post(TransferRef transfer) EXCLUDES(thread_.mutex, write_mutex_, borrowed_mutex_);
   // If the session was lost while a chunk was being sent: returns when nothing is read from its memory any more.
   void await_chunk() EXCLUDES(write_mutex_) { const MutexLock lock(write_mutex_); }
   // Does this on the transport, unless that is released.
   void withdraw(TransferId transfer) EXCLUDES(borrowed_mutex_);
-  // Ends the transfers that the server reports to have received.
-  void end_received() EXCLUDES(borrowed_mutex_);
+  // Ends the transfers that the server reports to have received. Returns whether there were any.
+  bool end_received() EXCLUDES(borrowed_mutex_);
   std::uint64_t transfers() const { return transfers_.load(std::memory_order_relaxed); }  // sent whole
 
   // Stops the sender's own thread from taking further transfers.

@@ -54,6 +54,7 @@ struct ClientTransfer : SourceOwner {
   bool is_expected = false;                // its channel expects it
   bool is_metered = false;                 // a LinkMeter knows that its bytes move
   bool is_pushed = false;                  // sent without waiting for a pull, whatever happens
+  bool is_copied = false;                  // when it is sent: its sender does not wait until the server has it
   Mutex mutex;                             // held while bytes are put into `memory`, or packed from there
   bool is_over GUARDED_BY(mutex) = false;  // `memory` may be gone
   Received received GUARDED_BY(mutex);

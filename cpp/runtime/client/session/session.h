@@ -135,8 +135,12 @@ class Session final : private InboxReader::Owner, private ChannelSession {
     return transfers_.begin_send(device, from, size, std::move(finished), std::move(keep_alive), sender_waits, rows,
                                  std::move(lenders));
   }
-  TransferRef begin_push(std::uint32_t device, const std::byte* from, std::uint64_t size, bool sender_waits) {
-    return transfers_.begin_push(device, from, size, sender_waits);
+  bool take_push(std::uint32_t device, std::uint64_t size, bool blocking) {
+    return transfers_.take_push(device, size, blocking);
+  }
+  TransferRef begin_push(std::uint32_t device, const std::byte* from, std::uint64_t size,
+                         std::function<void(cl_int)> finished, bool blocking, bool sender_waits) {
+    return transfers_.begin_push(device, from, size, std::move(finished), blocking, sender_waits);
   }
 
   // Returns when nothing is sent from this memory any more. Bytes that the server has not requested yet are copied.

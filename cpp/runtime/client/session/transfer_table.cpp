@@ -71,19 +71,28 @@ TransferRef TransferTable::begin_send(std::uint32_t device, const std::byte* fro
   return begin(device, std::move(transfer), std::move(finished), std::move(keep_alive));
 }
 
-TransferRef TransferTable::begin_push(std::uint32_t device, const std::byte* from, std::uint64_t size,
-                                      bool sender_waits) {
+// A push is one chunk, is not measured, and is compressed only if it is small. So a large one is for links that are
+// known to be fast. By RDMA the server's card writes only what was pulled.
+bool TransferTable::take_push(std::uint32_t device, std::uint64_t size, bool blocking) {
   BulkChannel& channel = channels_.of(device);
-  if (size > kPushMax || !channel.pushes().take_room(size)) return nullptr;
+  const bool is_small = size <= kSmallPushMax;
+  if (size > kPushMax || (channel.has_rdma() && !(is_small && blocking))) return false;
+  const bool is_fast = channel.streams() == 0 || uploads_.speed() == UploadLink::Speed::kFast;
+  return (is_small || is_fast) && channel.pushes().take_room(size);
+}
+
+TransferRef TransferTable::begin_push(std::uint32_t device, const std::byte* from, std::uint64_t size,
+                                      std::function<void(cl_int)> finished, bool blocking, bool sender_waits) {
   auto transfer = std::make_shared<ClientTransfer>();
   transfer->sends = transfer->is_pushed = true;
+  transfer->is_copied = blocking && size <= kSmallPushMax;
   // If the server has taken all earlier pushes, there is room for this one, so sending it needs no other
   // thread.
-  transfer->sender_waits = sender_waits || channel.pushes().is_only(size);
+  transfer->sender_waits = sender_waits || (transfer->is_copied && channels_.of(device).pushes().is_only(size));
   transfer->memory = const_cast<std::byte*>(from);
   transfer->size = size;
   transfer->state.store(ClientTransfer::State::kPulled);
-  return begin(device, std::move(transfer), {}, nullptr);
+  return begin(device, std::move(transfer), std::move(finished), nullptr);
 }
 
 TransferRef TransferTable::begin(std::uint32_t device, TransferRef transfer, std::function<void(cl_int)> finished,

@@ -35,9 +35,13 @@ class TransferTable {
   TransferRef begin_send(std::uint32_t device, const std::byte* from, std::uint64_t size,
                          std::function<void(cl_int)> finished, std::shared_ptr<void> keep_alive, bool sender_waits,
                          const std::optional<Rows>& rows = {}, std::vector<Session*> lenders = {});
-  // The same for bytes that are sent right after the command that names them, by the calling thread if it
-  // waits. Saves the round trip of a pull. Returns null if the server would have to keep too much.
-  TransferRef begin_push(std::uint32_t device, const std::byte* from, std::uint64_t size, bool sender_waits);
+  // Whether so many bytes can be sent right after the command that names them, which saves the round trip of a pull.
+  // If so, has taken room for them at the server; call begin_push() then.
+  bool take_push(std::uint32_t device, std::uint64_t size, bool blocking);
+  // Like begin_send(), for these bytes. The caller sends them, or posts them to the channel's sender, once it has sent
+  // the command.
+  TransferRef begin_push(std::uint32_t device, const std::byte* from, std::uint64_t size,
+                         std::function<void(cl_int)> finished, bool blocking, bool sender_waits);
 
   const UploadLink& uploads() const { return uploads_; }
   // As measured; 0: not yet.

@@ -11,11 +11,6 @@ UploadLink::Policy UploadLink::policy_of_user() {
   return word == 1 ? Policy::kOff : word == 2 ? Policy::kAlways : Policy::kAuto;
 }
 
-bool UploadLink::may_begin(bool is_measurable) const {
-  if (policy_ == Policy::kOff || is_refused_.load(std::memory_order_relaxed)) return false;
-  return policy_ == Policy::kAlways || is_measurable;
-}
-
 bool UploadLink::is_worthwhile() const {
   if (policy_ == Policy::kOff || is_refused_.load(std::memory_order_relaxed)) return false;
   return policy_ == Policy::kAlways || speed() == Speed::kSlow;

@@ -22,9 +22,9 @@ class UploadLink {
 
   explicit UploadLink(Policy policy = policy_of_user()) : policy_(policy) {}
 
-  // Whether a large write may be offered as soon as that is worthwhile. `is_measurable`: the transport measures the
-  // link.
-  bool may_begin(bool is_measurable) const;
+  // Whether a large write should go in steps, between which the link is measured, and chunks may be offered.
+  // `is_measurable`: the transport measures the link.
+  bool may_begin(bool is_measurable) const { return policy_ == Policy::kAlways || is_measurable; }
   // Whether chunks should be offered now.
   bool is_worthwhile() const;
   // Whether a chunk that was offered must not be sent before the answer.

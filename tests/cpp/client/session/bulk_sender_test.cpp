@@ -72,6 +72,33 @@ TEST(BulkSenderTest, NoTransferEndsWhileWhatItHasLentMayBeCopied) {
   sender.release();
 }
 
+// The caller of a blocking write goes on when it was copied; that of another one gets its memory back when the server
+// has the bytes.
+TEST(BulkSenderTest, APushEndsWhenItWasCopiedOrReceived) {
+  FakeChannelSession session;
+  FakeTransport transport;
+  BulkSender sender(session);
+  sender.use(transport);
+  std::vector<std::byte> memory(3u << 20);
+  const auto push = [&](TransferId id, bool is_copied) {
+    const auto transfer = std::make_shared<ClientTransfer>();
+    transfer->id = id;
+    transfer->size = memory.size();
+    transfer->memory = memory.data();
+    transfer->is_pushed = true;
+    transfer->is_copied = is_copied;
+    ASSERT_TRUE(sender.send(transfer));
+  };
+  push(1, false);
+  push(2, true);
+  EXPECT_EQ(session.ended, std::vector<TransferId>{2});
+  transport.received = memory.size();
+  EXPECT_TRUE(sender.end_received());
+  EXPECT_EQ(session.ended, (std::vector<TransferId>{2, 1}));
+  EXPECT_FALSE(sender.end_received());
+  sender.release();
+}
+
 // Otherwise a thread that waits for one of them sleeps on, because its own look found nothing that has ended.
 TEST(BulkSenderTest, WhoEndsTheTransfersOfOthersWakesThem) {
   FakeChannelSession session;

@@ -246,6 +246,22 @@ TEST_F(HostileServerTest, ServerCannotReadWhereTheClientReceives) {
   EXPECT_EQ(server_.bulk->read_some({&byte, 1}), 0u);
 }
 
+// The application gets its memory back at the end of the transfer, and the sending thread reads it until then.
+TEST_F(HostileServerTest, APushedWriteThatHasFailedEndsWhenItsBytesHaveLeft) {
+  ASSERT_TRUE(session_->take_push(0, memory_.size(), false));
+  const TransferRef write = session_->begin_push(0, memory_.data(), memory_.size(), count_, false, false);
+  server_.send(CommandFailed{0, 0, CL_OUT_OF_RESOURCES, write->id});
+  EXPECT_FALSE(becomes_lost(100ms));
+  EXPECT_EQ(ended_, 0);
+  write->channel->sender().post(write);
+  std::vector<std::byte> sent(kBulkHeaderSize + memory_.size());
+  ASSERT_TRUE(server_.bulk->read_exactly(sent));
+  EXPECT_TRUE(std::equal(memory_.begin(), memory_.end(), sent.begin() + kBulkHeaderSize));
+  const auto end = Clock::now() + 5s;
+  while (ended_ == 0 && Clock::now() < end) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(ended_, 1);
+}
+
 TEST_F(HostileServerTest, ChunksPastTheEndTouchNothing) {
   const TransferRef read = session_->begin_receive(0, memory_.data(), 4096, count_, nullptr);
   send_chunk(read->id, 4000);

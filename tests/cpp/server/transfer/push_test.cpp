@@ -72,6 +72,49 @@ TEST_P(PushTest, OneThatWaitsHoldsUpNoOther) {
   EXPECT_EQ(contents(other, free), bytes_of(4));
 }
 
+TEST_P(PushTest, OneWhoseCommandIsLateHoldsUpNoOther) {
+  const ObjectId late = client_.make_buffer(kSize), buffer = client_.make_buffer(kSize);
+  const Push first{client_.id(), client_.id()};
+  client_.push_bulk(first.transfer, bytes_of(3));
+  const Push second = announce(queue_, buffer);
+  client_.push_bulk(second.transfer, bytes_of(4));
+  EXPECT_EQ(client_.event_status(second.event), CL_COMPLETE);
+  client_.send(EnqueueWrite{queue_, first.event, late, 0, kSize, first.transfer, {}, {}, 1});
+  EXPECT_EQ(client_.event_status(first.event), CL_COMPLETE);
+  EXPECT_EQ(contents(queue_, late), bytes_of(3));
+  EXPECT_EQ(contents(queue_, buffer), bytes_of(4));
+}
+
+TEST_P(PushTest, BytesThatWereAnnouncedInAnotherSizeEndTheSession) {
+  const Push push{client_.id(), client_.id()};
+  client_.push_bulk(push.transfer, bytes_of(7));
+  const Push other = announce(queue_, client_.make_buffer(kSize));  // the bytes before these have been read
+  client_.push_bulk(other.transfer, bytes_of(8));
+  EXPECT_EQ(client_.event_status(other.event), CL_COMPLETE);
+  client_.send(EnqueueWrite{queue_, push.event, 0, 0, kSize / 2, push.transfer, {}, {}, 1});
+  expect_session_error(client_, "in use");
+}
+
+// They would be read as those of the larger one.
+TEST_P(PushTest, BytesWithoutACommandAreNotThoseOfAPulledWrite) {
+  const TransferId transfer = client_.id();
+  client_.push_bulk(transfer, Bytes(bytes_of(7)).first(100));
+  const Push other = announce(queue_, client_.make_buffer(kSize));
+  client_.push_bulk(other.transfer, bytes_of(8));
+  EXPECT_EQ(client_.event_status(other.event), CL_COMPLETE);
+  client_.send(EnqueueWrite{queue_, client_.id(), client_.make_buffer(kSize), 0, kSize, transfer, {}, {}});
+  expect_session_error(client_, "in use");
+}
+
+TEST_P(PushTest, MoreBytesWithoutACommandThanAreAllowedEndTheSession) {
+  for (std::uint64_t bytes = 0; bytes < kPushedBytesMax; bytes += kSize) {
+    client_.push_bulk(client_.id(), bytes_of(1));
+  }
+  const BulkHeader header{client_.id(), 1, kPushedChunk};
+  ASSERT_TRUE(client_.bulk().write(Bytes(encode_frame<BulkHeader, kBulkHeaderSize>(header))));
+  expect_session_error(client_, "too much");
+}
+
 // Before the bytes come, or after.
 TEST_P(PushTest, BytesOfOneThatFailsAreThrownAway) {
   const ObjectId buffer = client_.make_buffer(kSize);
