@@ -39,6 +39,8 @@ void bind_servers(py::module_& module) {
   using release_gil = py::call_guard<py::gil_scoped_release>;
   module.def(
       "version", [] { return std::string(remotecl_version()); }, "Version of libremotecl.so.");
+  module.def(
+      "build", [] { return std::string(REMOTECL_BUILD); }, "How the package's native parts were compiled.");
   module.def("protocol_version", &remotecl_protocol_version, "Version of the protocol that libremotecl.so speaks.");
   module.def("connect", &connect, py::arg("servers"),
              "Connects to \"host[:port],...\"; returns an empty string, or the error as JSON.");

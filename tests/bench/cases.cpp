@@ -53,6 +53,41 @@ Runner raw_stream(const Bench& bench, size_t size) {
   return {[&raw = bench.raw, source] { return raw.send_bulk(source->data(), source->size()); }, {}};
 }
 
+namespace {
+
+// Those that move data are measured without shared memory, too, so that neither way can become slow unseen.
+constexpr const char* kMovesData[] = {"noop-finish", "read-4",    "write-4KiB-finish",
+                                      "write-1MiB",  "read-1MiB", "write-64",
+                                      "read-64",     "halo-",     "scatter-gather"};
+
+bool moves_data(const CaseEntry& entry) {
+  const auto begins = [&entry](const char* name) { return entry.name.starts_with(name); };
+  return entry.servers == 1 && std::any_of(std::begin(kMovesData), std::end(kMovesData), begins);
+}
+
+void add_cases_over_tcp(std::vector<CaseEntry>& cases) {
+  const size_t count = cases.size();
+  for (size_t index = 0; index < count; ++index) {
+    if (moves_data(cases[index])) cases.push_back({cases[index].name + "-tcp", cases[index].make, 1, true});
+  }
+}
+
+bool has_rows(const CaseEntry& entry, Rows rows) {
+  switch (rows) {
+    case Rows::kOneServer:
+      return entry.servers == 1 && !entry.is_over_tcp;
+    case Rows::kSeveralServers:
+      return entry.servers > 1;
+    case Rows::kTcp:
+      return entry.is_over_tcp;
+    case Rows::kAll:
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::vector<CaseEntry> all_cases() {
   std::vector<CaseEntry> cases;
   add_latency_cases(cases);
@@ -71,6 +106,7 @@ std::vector<CaseEntry> all_cases() {
     add_halo_cases(cases, reach);
     add_scatter_cases(cases, reach);
   }
+  add_cases_over_tcp(cases);
   return cases;
 }
 
@@ -83,8 +119,7 @@ std::vector<CaseEntry> select_cases(const Options& options) {
     }
   }
   std::erase_if(cases, [&](const CaseEntry& entry) {
-    if (options.rows == Rows::kOneServer && entry.servers > 1) return true;
-    if (options.rows == Rows::kSeveralServers && entry.servers == 1) return true;
+    if (!has_rows(entry, options.rows)) return true;
     const auto names_it = [&](const std::string& name) { return entry.name.starts_with(name); };
     return !options.only.empty() && std::none_of(options.only.begin(), options.only.end(), names_it);
   });

@@ -56,6 +56,7 @@ struct CaseEntry {
   std::string name;
   std::function<std::optional<Case>(const Bench&)> make;  // nothing where the device cannot do it
   size_t servers = 1;                                     // how many it takes
+  bool is_over_tcp = false;                               // runs only in a process that has no shared memory
 };
 
 // Gives each OpenCL side that exists its own runner.

@@ -67,12 +67,14 @@ bool shares_memory() {
 
 int run(const Options& options) {
   const double load_before = load_average();
-  const std::vector<CaseEntry> entries = select_cases(options);
+  std::vector<CaseEntry> entries = select_cases(options);
   if (options.list) {
     for (const CaseEntry& entry : entries) std::printf("%s\n", entry.name.c_str());
     return 0;
   }
+  if (options.rows == Rows::kAll) std::erase_if(entries, [](const CaseEntry& entry) { return entry.is_over_tcp; });
   if (!options.servers.empty()) setenv("REMOTECL_SERVERS", options.servers.c_str(), 1);
+  if (options.rows == Rows::kTcp) setenv("REMOTECL_SHARED_MEMORY", "off", 1);
   remember_environment();
   RawPeer raw;
   const ClSide remotecl(find_device(options.remote_platform, options.device_index));

@@ -23,10 +23,11 @@ std::optional<int> parse_options(int argc, char** argv, Options& options) {
       ->delimiter(',')
       ->type_name("NAME,...");
   const std::map<std::string, Rows> rows{
-      {"all", Rows::kAll}, {"one", Rows::kOneServer}, {"several", Rows::kSeveralServers}};
-  app.add_option("--rows", options.rows, "Only the cases that take one server, or those that take several")
+      {"all", Rows::kAll}, {"one", Rows::kOneServer}, {"several", Rows::kSeveralServers}, {"tcp", Rows::kTcp}};
+  app.add_option("--rows", options.rows,
+                 "Only the cases that take one server, those that take several, or those without shared memory")
       ->transform(CLI::CheckedTransformer(rows).description(""))
-      ->type_name("all|one|several");
+      ->type_name("all|one|several|tcp");
   app.add_flag("--list", options.list, "Print the names of all cases");
   // An empty group keeps an option out of --help.
   app.add_option("--remote-platform", options.remote_platform)->group("");

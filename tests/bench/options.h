@@ -6,7 +6,7 @@
 
 namespace remotecl::bench {
 
-enum class Rows { kAll, kOneServer, kSeveralServers };
+enum class Rows { kAll, kOneServer, kSeveralServers, kTcp };
 
 struct Options {
   std::string json_path;

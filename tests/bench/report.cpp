@@ -147,6 +147,7 @@ void print_header(const Bench& bench, double load_before) {
     std::printf("%-9s none: this machine has no such device, so there is no native ceiling\n", "native");
   }
   std::printf("%-9s TCP on 127.0.0.1, one stream, TCP_NODELAY, default buffers\n", "raw");
+  std::printf("%-9s %s\n", "build", REMOTECL_BUILD);
   std::printf("%-9s %s, %u cores, load average %.2f, %s\n\n", "machine", cpu_model().c_str(),
               std::thread::hardware_concurrency(), load_before, now_utc().c_str());
   std::fflush(stdout);
@@ -171,6 +172,7 @@ void write_json(const std::string& path, const Bench& bench, double load_before,
       {"cpu", cpu_model()},
       {"cores", std::thread::hardware_concurrency()},
       {"load", load_before},
+      {"build", REMOTECL_BUILD},
       {"quick", bench.options.quick},
       {"remotecl_device", device_json(&bench.remotecl)},
       {"native_device", device_json(bench.native)},

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -129,6 +130,8 @@ def test_bench_writes_json(run_remotecl, tmp_path):
     assert {"noop-finish", "migrate-4B", "fan-out-256MiB-to-3"} <= names
     for row in ("concurrent-kernels", "halo-64KiB-read", "halo-10MiB-write", "scatter-gather"):
         assert {row, f"{row}-several"} <= names
+    assert {"write-64MiB-tcp", "read-1MiB-tcp", "halo-512KiB-write-tcp", "noop-finish-tcp"} <= names
+    assert report["build"].split()[0] in ("RelWithDebInfo", "Release", "Demo", "Debug")
 
 
 def test_bench_measures_chosen_rows():
@@ -139,6 +142,16 @@ def test_bench_measures_chosen_rows():
     assert {"noop-finish", "read-4B"} <= {row.name for row in rows}
     for row in rows:
         assert row.unit and row.remotecl > 0 and row.repetitions > 0
+
+
+def test_bench_measures_over_tcp_what_it_measures_through_memory(run_remotecl, addresses):
+    if os.environ.get("LD_PRELOAD"):
+        pytest.skip("times of a sanitized build mean nothing")
+    result = run_remotecl("bench", "--quick", "--servers", addresses, "--only", "write-64MiB")
+    assert result.returncode == 0, result.stderr
+    memory, tcp = (re.search(rf"^{row} .*$", result.stdout, re.MULTILINE) for row in ("write-64MiB", "write-64MiB-tcp"))
+    assert memory and memory[0].rstrip().endswith("70 % of native")
+    assert tcp and tcp[0].rstrip().endswith("95 % of raw, 1 stream")
 
 
 def test_bench_says_which_rows_it_does_not_have():

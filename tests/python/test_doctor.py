@@ -73,6 +73,7 @@ def test_nothing_is_wrong_with_a_working_cluster(run_remotecl, cluster, addresse
         assert findings[f"server {address}: round trip"]["text"].endswith(" us")
     assert "connected" in findings[f"link {' - '.join(cluster.addresses)}"]["text"]
     assert remotecl.icd_path() in findings["ICD"]["text"]
+    assert re.search(r", build (RelWithDebInfo|Release|Demo|Debug) \(-O?.*\)$", findings["ICD"]["text"])
     assert "it finds remotecl" in findings["loader of PyOpenCL"]["text"]
 
 

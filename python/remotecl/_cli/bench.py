@@ -32,7 +32,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     add_servers(bench, "none starts daemons on loopback: one, and four for the rows that need several")
     bench.add_argument("--json", type=output_file, metavar="FILE", help="write the results there too")
     bench.add_argument(
-        "--rows", choices=["all", "one", "several"], default="all", help="only those that take one server, or several"
+        "--rows",
+        choices=["all", "one", "several", "tcp"],
+        default="all",
+        help="only those that take one server, or several, or those without shared memory",
     )
     bench.add_argument("--only", metavar="NAME,...", help="only these rows, by name or beginning of a name")
     bench.add_argument("--quick", action="store_true", help="far fewer repetitions")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import IO
@@ -101,9 +102,10 @@ def run(
 
     Args:
         servers: ``host[:port]`` of the servers to measure; none starts daemons on loopback: one, and then four for the
-            rows that need several.
+            rows that need several. The rows whose names end with ``-tcp`` run in a process without shared memory.
         arguments: more arguments for the program, for example ``["--quick"]``.
-        rows: ``"one"`` for the rows that take one server, ``"several"`` for the others, or ``"all"``.
+        rows: ``"one"`` for the rows that take one server, ``"tcp"`` for those without shared memory, ``"several"`` for
+            the others, or ``"all"``.
         json_file: where to write the results too.
         output: a file to which the program prints, errors too; default: where this process prints.
 
@@ -113,13 +115,13 @@ def run(
     """
     if not BINARY.is_file():
         raise RemoteCLError(f"{BINARY} is missing: remotecl was built without its benchmark; install it with pip")
-    if servers or "--list" in arguments:
-        return _run(servers, [*arguments, "--rows", rows, *_json_option(json_file)], output)
+    if "--list" in arguments:
+        return _run(servers, [*arguments, "--rows", rows], output)
     # More daemons would disturb the rows of one server: a client starts more slowly if it connects to them too.
     with tempfile.TemporaryDirectory() as folder:
         reports = []
         code = 0
-        for part, count in (("one", 1), ("several", _SEVERAL_SERVERS)):
+        for part, count in (("one", 1), ("tcp", 1), ("several", _SEVERAL_SERVERS)):
             if rows not in ("all", part):
                 continue
             chosen = [*arguments, "--rows", part]
@@ -131,13 +133,19 @@ def run(
             if not listed.stdout:
                 continue
             report = str(Path(folder) / f"{part}.json") if json_file else None
-            with LocalCluster(servers=count) as cluster:
-                code = _run(cluster.addresses, [*chosen, *_json_option(report)], output) or code
+            with nullcontext(servers) if servers else _local_servers(count) as names:
+                code = _run(names, [*chosen, *_json_option(report)], output) or code
             if report and Path(report).is_file():
                 reports.append(report)
         if json_file and reports:
             _join_reports(reports, json_file)
     return code
+
+
+@contextmanager
+def _local_servers(count: int) -> Iterator[Sequence[str]]:
+    with LocalCluster(servers=count) as cluster:
+        yield cluster.addresses
 
 
 def _run(servers: Sequence[str], arguments: Sequence[str], output: IO[str] | None) -> int:

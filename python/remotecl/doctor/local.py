@@ -52,7 +52,8 @@ class LocalChecks:
             text = f"{path} is version {answer['version']}, the Python package version {remotecl.__version__}"
             yield Finding(name, "problem", text, REINSTALL)
             return
-        yield Finding(name, "ok", f"{path}, version {answer['version']}, protocol version {answer['protocol']}")
+        versions = f"version {answer['version']}, protocol version {answer['protocol']}, build {answer['build']}"
+        yield Finding(name, "ok", f"{path}, {versions}")
 
     def pyopencl_loader(self) -> Iterator[Finding]:
         """Which loader PyOpenCL has, and whether that finds remotecl."""

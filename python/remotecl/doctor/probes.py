@@ -24,7 +24,7 @@ LINK_TIMEOUT_S = 10.0
 
 def icd() -> dict[str, Any]:
     """The library's version, and the protocol's."""
-    return {"version": native().version(), "protocol": native().protocol_version()}
+    return {"version": native().version(), "protocol": native().protocol_version(), "build": native().build()}
 
 
 def pyopencl() -> dict[str, Any]:
