@@ -25,7 +25,7 @@ export CCACHE_NOHASHDIR := 1
 # The same name of the compiler for both, because ccache tells c++ and g++ apart.
 export CXX
 
-.PHONY: help debian13 debian-testing setup build package wheel docs demo test bench performance training augmented-reality instructions faults soak many-servers namespaces rdma rdma-short rdma-faults camera asan tsan browser frameworks fuzz check-all format lint clean distclean
+.PHONY: help debian13 debian-testing setup build package wheel docs demo test bench performance training augmented-reality instructions faults soak many-servers namespaces rdma rdma-short rdma-faults camera asan tsan browser programs programs-short fuzz check-all format lint clean distclean
 
 help:
 	@echo "demo       a real job on two daemons over loopback, checked; installs only what that needs"
@@ -47,9 +47,11 @@ help:
 	@echo "camera     a V4L2 camera and its unplugging, in that machine"
 	@echo "instructions  what a kernel launch costs, counted by valgrind; fails when it has grown"
 	@echo "browser    a session and the notebooks in JupyterLab and Chromium, with screenshots in build/browser, and at a prompt"
-	@echo "frameworks tinygrad, LightGBM and OpenCV, unmodified, on servers; skipped where pip cannot install them"
+	@echo "programs   forty programs of Debian and PyPI, natively and through servers, in a root of Debian's; as root, with mmdebstrap;"
+	@echo "           SECTION writes the table into docs/applications.md, PROGRAMS chooses some, RECORD=1 keeps their ratios"
+	@echo "programs-short  the few of them that CI runs; fails when one stops working or has become slow"
 	@echo "debian13   demo and test in a fresh root of Debian 13, as root, with mmdebstrap; debian-testing: the same there"
-	@echo "check-all  lint, test, browser, frameworks, docs, instructions, faults, soak, many-servers, namespaces, rdma, rdma-faults, camera, debian13, debian-testing, asan and tsan"
+	@echo "check-all  lint, test, browser, programs, docs, instructions, faults, soak, many-servers, namespaces, rdma, rdma-faults, camera, debian13, debian-testing, asan and tsan"
 	@echo "setup      only install what is missing; build, package: only build"
 	@echo "wheel      a wheel in dist, repaired and checked; PYTHON=python3.x for another Python"
 	@echo "docs       the documentation as HTML in build-docs; warnings are errors"
@@ -189,11 +191,19 @@ browser: package
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement tests/browser/requirements.txt
 	$(PYTHON) -m pytest tests/browser
 
-# tests/frameworks/README.md says what runs.
-frameworks: package
-	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement tests/frameworks/requirements.txt || \
-	  echo "frameworks: pip could not install all of tests/frameworks/requirements.txt; what is missing is skipped" >&2
-	$(PYTHON) -m pytest tests/frameworks
+# tests/programs/README.md says what runs.
+PROGRAMS_FOLDER := build-programs
+run_programs = $(PYTHON) tests/programs/programs.py --from $(PROGRAMS_FOLDER) --wheel $$(ls -t dist/*.whl | head -1)
+
+programs: wheel
+	$(PYTHON) tests/programs/programs.py --prepare $(PROGRAMS_FOLDER) $(PROGRAMS)
+	@mkdir -p build
+	$(run_programs) --json build/programs.json $(if $(RECORD),--record) $(PROGRAMS)
+	$(if $(SECTION),$(PYTHON) scripts/performance_tables.py $(SECTION) build/programs.json)
+
+programs-short: wheel
+	$(PYTHON) tests/programs/programs.py --prepare $(PROGRAMS_FOLDER) --short
+	$(run_programs) --short --rounds 2
 
 # A clone of the last commit, where only git and make are installed.
 debian13:
@@ -202,7 +212,7 @@ debian13:
 debian-testing:
 	scripts/debian-root.sh testing make demo test
 
-check-all: lint test browser frameworks docs instructions faults soak many-servers namespaces rdma rdma-faults camera debian13 debian-testing asan tsan
+check-all: lint test browser programs docs instructions faults soak many-servers namespaces rdma rdma-faults camera debian13 debian-testing asan tsan
 
 format: $(VENV)/.lint-stamp
 	clang-format -i $(CXX_FILES)

@@ -2,12 +2,12 @@
 """Writes a benchmark's report into its page, between `<!-- begin: NAME -->` and `<!-- end: NAME -->`.
 
     scripts/performance_tables.py NAME REPORT.json...  the section NAME, from what `remotecl bench --json`,
-                                                       `remotecl bench dnn --json` or `remotecl bench ar --json` wrote;
-                                                       the machine is the first one's
+                                                       `remotecl bench dnn --json`, `remotecl bench ar --json` or
+                                                       tests/programs/programs.py wrote; the machine is the first one's
     scripts/performance_tables.py --check              fails where a section is not in this script's format
 
 Standard library only. `make performance SECTION=NAME` measures and writes into docs/performance.md;
-`make training SECTION=NAME` and `make augmented-reality SECTION=NAME` measure and write into docs/applications.md.
+`make programs`, `make training` and `make augmented-reality`, each with SECTION=NAME, do so into docs/applications.md.
 """
 
 import json
@@ -33,6 +33,10 @@ PIPELINE_COLUMNS += ["client ms", "servers ms", "energy J"]
 PIPELINE_HEAD = f"| {' | '.join(PIPELINE_COLUMNS)} |\n{'|---' * len(PIPELINE_COLUMNS)}|\n"
 TARGET_COLUMNS = ["link", "complete, compared", "times", "target", "PoCL-R"]
 TARGET_HEAD = f"| {' | '.join(TARGET_COLUMNS)} |\n{'|---' * len(TARGET_COLUMNS)}|\n"
+# Programs of others: a row for each, what its first run and later ones take at each place, and what came of it.
+PROGRAM_COLUMNS = ["program", "does", "first native s", "first TCP s", "native s", "TCP s", "memory s", "two servers s"]
+PROGRAM_COLUMNS += ["TCP ratio", "memory ratio", "result"]
+PROGRAM_HEAD = f"| {' | '.join(PROGRAM_COLUMNS)} |\n{'|---' * len(PROGRAM_COLUMNS)}|\n"
 NONE = "\N{EN DASH}"
 LOWER_IS_BETTER = {"us", "ms"}
 # Busier than this, in running threads a core, a machine is called loaded.
@@ -44,6 +48,7 @@ WRITTEN = re.compile(
     r"(( Far: [\d.]+ Gbit/s, [\d.]+ ms each way\.)? A read of 4 bytes: (\w+ [\d.]+ us(, )?)+\.)?"
     r"( [\d,]+ points of [\d,]+, \w+ of [\d.]+ Mbit/s, pictures of \d+ pixels square, \d+ frames on their way\."
     r" Client: [^`]+\.( Servers: `[^`]+`\.)? Links: .+\.)?"
+    r"( \d+ of \d+ programs work\.)?"
 )
 UNMEASURED = re.compile(r"Not measured yet: `[^`]+`\.\n")
 PASTED = re.compile(r"Pasted by hand in commit `[0-9a-f]{7,}`; the run was on \d+ \w+ \d{4}\. No newer run exists\.")
@@ -119,6 +124,22 @@ def pipeline_table(report: dict) -> str:
     return text
 
 
+def program_table(report: dict) -> str:
+    """What tests/programs/programs.py wrote."""
+    text = PROGRAM_HEAD
+    for row in report["programs"]:
+        first, then, ratios = (row.get(key, {}) for key in ("first_s", "then_s", "ratios"))
+        values = [
+            first.get("native"),
+            first.get("tcp"),
+            *(then.get(name) for name in ("native", "tcp", "memory", "two")),
+        ]
+        figures = [number(value) for value in (*values, ratios.get("tcp"), ratios.get("memory"))]
+        result = row["status"] if row["status"] == "works" else f"{row['status']}: {row['reason']}"
+        text += f"| {' | '.join([row['name'], row['does'], *figures, ' '.join(result.replace('|', '/').split())])} |\n"
+    return text
+
+
 def pipeline_facts(report: dict) -> str:
     """What went through the pipeline of augmented reality, and over what."""
     links = "; ".join(f"`{name}`: {words}" for name, words in report["links"].items())
@@ -149,9 +170,10 @@ def make_section(report: dict, commit: str = "") -> str:
     device = report["native_device"] or report["remotecl_device"]
     loaded = ": **a loaded machine**" if report["load"] > QUIET * report["cores"] else ""
     day = datetime.fromisoformat(report["date"].replace("Z", "+00:00"))
-    training, pipeline = "places" in report, "in_flight" in report
+    training, pipeline, programs = "places" in report, "in_flight" in report, report.get("programs", [])
     measured = "dnn" if training else "ar"
     commit = commit or product_commit("cpp", *([f"python/remotecl/bench/{measured}"] if training or pipeline else []))
+    works = sum(row["status"] == "works" for row in programs)
     facts = [
         f"`{device['device']}`, {device['platform']}, driver {device['driver']}.",
         f"{report['cpu']}, {report['cores']} cores, load average {report['load']:.2f} before the run{loaded}.",
@@ -159,8 +181,11 @@ def make_section(report: dict, commit: str = "") -> str:
         *(["Few repetitions (`--quick`)."] if report["quick"] else []),
         *([link_of(report)] if training else []),
         *([pipeline_facts(report)] if pipeline else []),
+        *([f"{works} of {len(programs)} programs work."] if programs else []),
     ]
-    if training or pipeline:
+    if programs:
+        table = program_table(report)
+    elif training or pipeline:
         table = training_table(report) if training else pipeline_table(report)
     else:
         table = HEAD + "".join(map(make_row, report["results"]))
@@ -191,6 +216,8 @@ def row_problem(line: str, columns: list[str]) -> str:
     row = dict(zip(columns, cells, strict=True))
     if columns is COLUMNS:
         return figures_problem(row, COLUMNS[2:-1], "target", "remotecl", is_less_better=row["unit"] in LOWER_IS_BETTER)
+    if columns is PROGRAM_COLUMNS:
+        return figures_problem(row, PROGRAM_COLUMNS[2:-1], "", "TCP s", is_less_better=True)
     if columns is PIPELINE_COLUMNS:
         return figures_problem(row, PIPELINE_COLUMNS[2:], "", "frames/s", is_less_better=False)
     for place, whats in PLACES.items():
@@ -242,7 +269,8 @@ def section_problems(name: str, section: str) -> list[str]:
         problems += [f"{name}: {problem}" for problem in target_problems(targets)]
     if not WRITTEN.fullmatch(facts) and not PASTED.fullmatch(facts):
         problems.append(f"{name}: does not begin with device, machine, date and commit")
-    kinds = ((TRAINING_HEAD, TRAINING_COLUMNS), (PIPELINE_HEAD, PIPELINE_COLUMNS), (HEAD, COLUMNS))
+    kinds = ((TRAINING_HEAD, TRAINING_COLUMNS), (PIPELINE_HEAD, PIPELINE_COLUMNS), (PROGRAM_HEAD, PROGRAM_COLUMNS))
+    kinds += ((HEAD, COLUMNS),)
     head, columns = next((kind for kind in kinds if table.startswith(kind[0])), kinds[-1])
     if not table.startswith(head) or table == head:
         return [*problems, f"{name}: has not the table's columns, or no rows"]
