@@ -1,5 +1,6 @@
 #include "server/program/build_saver.h"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -61,11 +62,19 @@ void BuildSaver::note_activity() {
   thread_.wake();
 }
 
+bool BuildSaver::is_ready(const Build& build) {
+  if (build.unused == nullptr) return true;
+  const auto has_fixed_size = [](const KernelRecord& kernel) {
+    return kernel.values.compile_work_group_size != decltype(kernel.values.compile_work_group_size){};
+  };
+  return build.unused->empty() && std::ranges::none_of(build.record.kernels, has_fixed_size);
+}
+
 BuildSaver::Builds BuildSaver::take_ready() {
   Builds ready;
   for (auto at = builds_.begin(); at != builds_.end();) {
     const auto build = at++;
-    if (build->unused == nullptr || build->unused->empty()) ready.splice(ready.end(), builds_, build);
+    if (is_ready(*build)) ready.splice(ready.end(), builds_, build);
   }
   return ready;
 }

@@ -33,7 +33,9 @@ class UnusedKernels {
 // Stores the binaries of programs, on its own thread, once nothing has been built for a while: PoCL compiles
 // the kernels again for a binary, and new kernels would wait for that. It also ends the process if it cannot
 // compile one. So a program whose driver compiles for a binary is left alone until each of its kernels has
-// been used, or the process's only session has ended. Any thread.
+// been used, or the process's only session has ended. One that has kernels of a fixed work-group size waits for that
+// end in any case: PoCL 3.1 finds what a running kernel was compiled to by its hash and work-group size, so that it
+// then finds what it has compiled for the binary, and ends the process. Any thread.
 class BuildSaver {
  public:
   using ReadBinary = std::function<cl_int(cl_program, std::vector<std::byte>&)>;
@@ -66,6 +68,7 @@ class BuildSaver {
   static constexpr std::chrono::milliseconds kQuiet{1000};
 
   void run() EXCLUDES(thread_.mutex);
+  static bool is_ready(const Build& build);
   Builds take_ready() REQUIRES(thread_.mutex);
   void save(const Build& build);
   static void release(Builds& builds);
