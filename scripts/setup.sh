@@ -23,6 +23,7 @@ if [[ $purpose != demo ]]; then
     python3-pyopencl # for the tests: a PyOpenCL that uses the system's loader
     socat # the tests' sockets in kernels speak with it
     ffmpeg # its libraries: the tests of video need them
+    mmdebstrap # make programs-short, and the roots of other releases
   )
   # The tests of SSHCluster run an sshd of their own, those of sockets in kernels a memcached. Where systemd runs, the
   # packages would start others for everybody.

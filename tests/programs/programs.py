@@ -10,6 +10,7 @@ Without names all programs, with --short the few that CI runs. Standard library 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import platform
@@ -47,13 +48,20 @@ def in_root(root: Path, command: str, *, check: bool = True) -> subprocess.Compl
     return shell(shlex.join(["in_root", str(root), "bash", "-c", command]), check=check)
 
 
+def recipe(program: Program) -> str:
+    """What it is made of: a program for which that has changed is installed or built again."""
+    sources = [(HERE / "sources" / name).read_text() for name in re.findall(r"\$SOURCES/(\S+)", program.build)]
+    made_of = repr((program.debian, program.pypi, program.venv, program.build, sources))
+    return f"{program.name} {hashlib.sha256(made_of.encode()).hexdigest()}"
+
+
 class Folder:
     """A folder with a root of Debian, in which programs are installed, and what is known of them."""
 
     def __init__(self, path: Path) -> None:
         self.root = path / "root"
         self._record = path / "prepared.json"
-        # The reason why it cannot be had, by the program's description; empty if it can.
+        # The reason why it cannot be had, by what it is made of; empty if it can.
         self._prepared: dict[str, str] = json.loads(self._record.read_text()) if self._record.exists() else {}
 
     def prepare(self, programs: list[Program]) -> None:
@@ -63,14 +71,14 @@ class Folder:
             shell(f"base_root {SUITE} {shlex.quote(str(self.root))}.new")
             Path(f"{self.root}.new").rename(self.root)
             (self.root / "etc/dpkg/dpkg.cfg.d/fast").write_text("force-unsafe-io\n")
-        missing = [program for program in programs if not program.missing and self._prepared.get(str(program)) != ""]
+        missing = [program for program in programs if not program.missing and self._prepared.get(recipe(program)) != ""]
         if not missing:
             return
         in_root(self.root, "apt-get update -qq")
         self._install(sorted({*PACKAGES, *(name for program in missing for name in program.debian)}))
         self._copy_sources()
         for program in missing:
-            self._prepared[str(program)] = self._prepare_one(program)
+            self._prepared[recipe(program)] = self._prepare_one(program)
             self._record.write_text(json.dumps(self._prepared, indent=1))
 
     def _install(self, packages: list[str]) -> None:
@@ -95,7 +103,7 @@ class Folder:
 
     def run(self, programs: list[Program], wheel: Path, rounds: int) -> list[dict[str, Any]]:
         """What came of programs."""
-        absent = {program.name: self._prepared.get(str(program), "was not prepared") for program in programs}
+        absent = {program.name: self._prepared.get(recipe(program), "was not prepared") for program in programs}
         runnable = [program.name for program in programs if program.missing or not absent[program.name]]
         self._copy_sources()
         self._bring_drivers()
