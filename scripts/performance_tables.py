@@ -300,7 +300,7 @@ def main(arguments: list[str]) -> int:
     name, *files = arguments
     report, *others = (json.loads(Path(file).read_text()) for file in files)
     for other in others:
-        for key in ("results", "failures"):
+        for key in {"results", "failures", "programs"} & report.keys():
             report[key] += other[key]
     if report["failures"]:
         raise SystemExit("the run had failures:\n" + "\n".join(report["failures"]))

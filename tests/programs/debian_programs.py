@@ -121,7 +121,7 @@ DEBIAN = [
     Program(
         "hcxkeys",
         "the keys of wireless networks from passwords",
-        "seq 10000000 10004000 >words; wlangenpmkocl -e network -i words -a keys >&2; md5sum keys",
+        "seq 10000000 10000400 >words; wlangenpmkocl -e network -i words -a keys >&2; md5sum keys",
         debian=("hcxkeys",),
         says="keys",
         short=True,

@@ -90,10 +90,10 @@ PYPI = [
     ),
     Program(
         "pyqrack",
-        "a quantum Fourier transform",
-        "python $SOURCES/pyqrack_fourier.py",
+        "a quantum circuit",
+        "python $SOURCES/pyqrack_circuit.py",
         pypi=("pyqrack",),
-        ignore="^Default platform",
+        ignore="^Default|^OpenCL device|^Device",
     ),
     Program(
         "pyclesperanto",
@@ -161,7 +161,7 @@ PYPI = [
         "python $SOURCES/nengo_spikes.py",
         pypi=(*PYOPENCL, "nengo-ocl", "mako"),
         check="close",
-        ignore="^Simulation",
+        ignore="Simulat|Build|ETA",
     ),
     Program(
         "apoc",

@@ -66,11 +66,21 @@ def test_a_programs_own_check_must_appear_and_its_own_time_counts():
 
 def test_a_program_is_too_slow_at_half_more_than_recorded_and_a_tenth_of_a_second():
     result = {"name": "p", "then_s": {"native": 1.0, "tcp": 1.9}, "ratios": {"tcp": 1.9}}
-    assert programs.too_slow(result, {"tcp": 1.2}) == ["p: tcp takes 1.90 times the native time; 1.20 is recorded"]
+    assert programs.too_slow(result, {"tcp": 1.2}) == ["tcp takes 1.90 times the native time; 1.20 is recorded"]
     assert programs.too_slow(result, {"tcp": 1.3}) == []
     assert programs.too_slow(result, {}) == []
     short = {"name": "p", "then_s": {"native": 0.01, "tcp": 0.03}, "ratios": {"tcp": 3.0}}
     assert programs.too_slow(short, {"tcp": 1.2}) == []
+
+
+def test_what_once_worked_must_work():
+    absent = {"name": "p", "status": "not native", "reason": "exit code 1"}
+    assert programs.problem_of_result(absent, None) == ""
+    assert programs.problem_of_result(absent, {"tcp": 1.0}) == "not native: exit code 1"
+    assert programs.problem_of_result(absent | {"status": "differs"}, None) == "differs: exit code 1"
+    works = {"name": "p", "status": "works", "then_s": {"native": 1.0, "tcp": 1.9}, "ratios": {"tcp": 1.9}}
+    assert programs.problem_of_result(works, {"tcp": 1.2}).startswith("tcp takes 1.90")
+    assert programs.problem_of_result(works, {"tcp": 1.5}) == ""
 
 
 def test_the_report_becomes_a_table():
