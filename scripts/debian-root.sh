@@ -5,7 +5,7 @@
 set -euo pipefail
 [[ $# -ge 2 ]] || { echo "usage: $0 SUITE COMMAND [ARGUMENT...]" >&2; exit 2; }
 source "$(dirname "${BASH_SOURCE[0]}")/roots.sh"
-readonly suite=$1
+suite=$1
 shift
 
 mkdir -p "$roots_tree/build-debian"

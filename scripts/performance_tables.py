@@ -34,8 +34,8 @@ PIPELINE_HEAD = f"| {' | '.join(PIPELINE_COLUMNS)} |\n{'|---' * len(PIPELINE_COL
 TARGET_COLUMNS = ["link", "complete, compared", "times", "target", "PoCL-R"]
 TARGET_HEAD = f"| {' | '.join(TARGET_COLUMNS)} |\n{'|---' * len(TARGET_COLUMNS)}|\n"
 # Programs of others: a row for each, what its first run and later ones take at each place, and what came of it.
-PROGRAM_COLUMNS = ["program", "does", "first native s", "first TCP s", "native s", "TCP s", "memory s", "two servers s"]
-PROGRAM_COLUMNS += ["TCP ratio", "memory ratio", "result"]
+PROGRAM_COLUMNS = ["program", "does", "first native s", "first TCP s"]
+PROGRAM_COLUMNS += ["native ms", "TCP ms", "memory ms", "two servers ms", "TCP ratio", "memory ratio", "result"]
 PROGRAM_HEAD = f"| {' | '.join(PROGRAM_COLUMNS)} |\n{'|---' * len(PROGRAM_COLUMNS)}|\n"
 NONE = "\N{EN DASH}"
 LOWER_IS_BETTER = {"us", "ms"}
@@ -129,12 +129,9 @@ def program_table(report: dict) -> str:
     text = PROGRAM_HEAD
     for row in report["programs"]:
         first, then, ratios = (row.get(key, {}) for key in ("first_s", "then_s", "ratios"))
-        values = [
-            first.get("native"),
-            first.get("tcp"),
-            *(then.get(name) for name in ("native", "tcp", "memory", "two")),
-        ]
-        figures = [number(value) for value in (*values, ratios.get("tcp"), ratios.get("memory"))]
+        later = [1e3 * then[name] if name in then else None for name in ("native", "tcp", "memory", "two")]
+        values = [first.get("native"), first.get("tcp"), *later, ratios.get("tcp"), ratios.get("memory")]
+        figures = [number(value) for value in values]
         result = row["status"] if row["status"] == "works" else f"{row['status']}: {row['reason']}"
         text += f"| {' | '.join([row['name'], row['does'], *figures, ' '.join(result.replace('|', '/').split())])} |\n"
     return text
@@ -217,7 +214,7 @@ def row_problem(line: str, columns: list[str]) -> str:
     if columns is COLUMNS:
         return figures_problem(row, COLUMNS[2:-1], "target", "remotecl", is_less_better=row["unit"] in LOWER_IS_BETTER)
     if columns is PROGRAM_COLUMNS:
-        return figures_problem(row, PROGRAM_COLUMNS[2:-1], "", "TCP s", is_less_better=True)
+        return figures_problem(row, PROGRAM_COLUMNS[2:-1], "", "TCP ms", is_less_better=True)
     if columns is PIPELINE_COLUMNS:
         return figures_problem(row, PIPELINE_COLUMNS[2:], "", "frames/s", is_less_better=False)
     for place, whats in PLACES.items():

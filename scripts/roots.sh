@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Roots of other Debian systems, for scripts that source this. They need root, and `base_root` needs mmdebstrap; packages
 # come from this machine's mirror, and what apt and pip are told here (APT's Acquire options, PIP_*) holds there, too.
 
@@ -12,6 +13,7 @@ base_root() {
   if [[ ! -e $bases/$suite.tar ]]; then
     mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -m1 '/debian/\?$') || mirror=
     mapfile -t options < <(apt-config dump | sed -En 's/^(Acquire::(https?|Check)[^ ]* ".+";)$/--aptopt=\1/p')
+    # shellcheck disable=SC2086  # no mirror is no argument
     mmdebstrap --quiet --variant=apt --include=ca-certificates,git,make "${options[@]}" "$suite" "$bases/$suite.new.tar" $mirror
     mv "$bases/$suite.new.tar" "$bases/$suite.tar"
   fi

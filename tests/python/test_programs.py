@@ -93,6 +93,6 @@ def test_the_report_becomes_a_table():
     section = TABLES["make_section"](report, "0123abc")
     assert "1 of 2 programs work." in section
     none = "\N{EN DASH}"
-    assert f"| a | sorts | 2.00 | 3.00 | 0.50 | 0.75 | 0.60 | {none} | 1.50 | 1.20 | works |\n" in section
+    assert f"| a | sorts | 2.00 | 3.00 | 500 | 750 | 600 | {none} | 1.50 | 1.20 | works |\n" in section
     assert section.endswith("| fails: tcp: exit code 1: a / b |\n")
     assert TABLES["section_problems"]("programs-pocl", section) == []

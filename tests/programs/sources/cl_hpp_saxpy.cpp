@@ -11,8 +11,10 @@ int main() {
   const cl::Device device = cl::Device::getDefault();
   const cl::Context context(device);
   cl::CommandQueue queue(context, device);
-  const cl::Program program(context, "kernel void saxpy(global float* y, global const float* x, float a) {"
-                                     "  int i = get_global_id(0); y[i] += a * x[i]; }", true);
+  const cl::Program program(context,
+                            "kernel void saxpy(global float* y, global const float* x, float a) {"
+                            "  int i = get_global_id(0); y[i] += a * x[i]; }",
+                            true);
   cl::KernelFunctor<cl::Buffer, cl::Buffer, float> saxpy(program, "saxpy");
   constexpr std::size_t kCount = 1 << 16;
   std::vector<float> x(kCount, 2.0f), y(kCount, 1.0f);
@@ -22,7 +24,8 @@ int main() {
   cl_buffer_region region{4096, 4096};
   cl::Buffer part = ys.createSubBuffer(CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region);
   saxpy(cl::EnqueueArgs(queue, cl::NDRange(1024)), part, xs, 1.0f);
-  const float* mapped = static_cast<float*>(queue.enqueueMapBuffer(ys, CL_TRUE, CL_MAP_READ, 0, kCount * sizeof(float)));
+  const float* mapped =
+      static_cast<float*>(queue.enqueueMapBuffer(ys, CL_TRUE, CL_MAP_READ, 0, kCount * sizeof(float)));
   const float first = mapped[0], inner = mapped[1500];
   queue.enqueueUnmapMemObject(ys, const_cast<float*>(mapped));
   queue.finish();
