@@ -52,6 +52,19 @@ TEST_F(KnownEndsTest, WhatACommandHasWaitedForHasEndedWithIt) {
   check(clEnqueueUnmapMemObject(other_, buffer_, memory, 0, nullptr, nullptr));
 }
 
+// The call's end is known from its bytes.
+TEST_F(KnownEndsTest, WhatABlockingReadWithoutAnEventHasWaitedForHasEnded) {
+  for (const std::size_t size : {std::size_t{4}, std::size_t{1} << 20}) {
+    const Owned<cl_mem> other = make_buffer(context_, std::vector<int>(1 << 18, 5));
+    std::vector<int> got(1 << 18);
+    command_driver("kernel-us=20000,callback-us=2000000");
+    const Owned<cl_event> kernel = run_kernel(queue_);
+    EXPECT_NE(status(kernel), CL_COMPLETE);  // asked for
+    check(clEnqueueReadBuffer(other_, other, CL_TRUE, 0, size, got.data(), 1, kernel.pointer(), nullptr));
+    EXPECT_EQ(status(kernel), CL_COMPLETE) << size;
+  }
+}
+
 // Not only directly, and whatever the program has released.
 TEST_F(KnownEndsTest, WhatCameBeforeThatHasEnded) {
   command_driver("kernel-us=20000,callback-us=2000000");

@@ -13,6 +13,7 @@ OptionalDeadline limit_of(const Event* event) { return event == nullptr ? Option
 
 // The result of a blocking call whose command has ended.
 cl_int outcome(CommandQueue& queue, const TransferRef& transfer, const Event* event) {
+  queue.end_becomes_known();
   const bool moved = transfer->state.load() == ClientTransfer::State::kDone;
   if (moved && (event == nullptr || event->status() >= 0)) return CL_SUCCESS;
   if (queue.session().lost()) return CL_DEVICE_NOT_AVAILABLE;
