@@ -113,12 +113,16 @@ class PoisonedStoreTest : public RestartFixture {
   }
   // The key under which the program is looked for, and the entry of it that is stored.
   std::pair<Digest, std::vector<std::byte>> learn(const char* source, const Digest& owner) {
-    const std::uint64_t before = store_->counts().entries;
     result_of(source, owner);
-    EXPECT_TRUE(has_stored(before + 1));
-    MutexLock lock(g_seen.mutex);
-    const Digest key = g_seen.wanted.empty() ? Digest{} : g_seen.wanted.back();
-    return {key, g_seen.contents[key]};
+    Digest key{};
+    std::vector<std::byte> content;
+    EXPECT_TRUE(ServerTest::eventually([&] {
+      MutexLock lock(g_seen.mutex);
+      key = g_seen.wanted.back();  // before that, the session looks for what the driver has cached
+      content = g_seen.contents[key];
+      return !content.empty();
+    }));
+    return {key, content};
   }
   // A kernel stores `content` under `key`.
   void poison(const Digest& key, const std::vector<std::byte>& content, const Digest& owner) {
@@ -161,8 +165,9 @@ TEST_F(PoisonedStoreTest, AKernelStoresNothingThatAnotherClientOfATokenFinds) {
   const std::uint64_t stored = store_->counts().entries;
   poison(right, content, attacker_);
   ASSERT_TRUE(has_stored(stored + 1)) << "the session has ended, and what it made has been stored";
+  const std::uint64_t hits = store_->counts().hits;
   EXPECT_EQ(result_of(kRight, victim_), 1);
-  EXPECT_EQ(store_->counts().hits, 0u);
+  EXPECT_EQ(store_->counts().hits, hits);
   EXPECT_EQ(result_of(kRight, attacker_), 666) << "the attack would have worked";
 }
 

@@ -314,20 +314,21 @@ class IsolatedRestartTest : public RestartTest {
 TEST_F(IsolatedRestartTest, TheNextProcessFindsWhatOneHasBuilt) {
   const Run first = run(kTwoKernels, 5);
   EXPECT_EQ(first.result, 105);
-  ASSERT_TRUE(has_stored(1)) << "when the session has ended, also with kernels that it did not use";
+  ASSERT_TRUE(has_stored(2)) << "the program, and what the driver has cached, when the session has ended, also with "
+                                "kernels that it did not use";
   const Run second = run(kTwoKernels, 6);
   EXPECT_EQ(second.result, 106);
   EXPECT_EQ(second.described, first.described);
-  EXPECT_EQ(store_->counts().hits, 1u);
+  EXPECT_EQ(store_->counts().hits, 2u);
   start();
   EXPECT_EQ(run(kTwoKernels, 7).result, 107);
-  EXPECT_EQ(store_->counts().hits, 1u);
+  EXPECT_EQ(store_->counts().hits, 2u);
 }
 
 // What runs in the daemon trusts nothing that a contained process has stored.
 TEST_F(IsolatedRestartTest, SessionsInTheDaemonDoNotFindThat) {
   run(kStoredSource, 5);
-  ASSERT_TRUE(has_stored(1));
+  ASSERT_TRUE(has_stored(2));
   Server direct(Address{"127.0.0.1", 0}, "0", std::nullopt, std::nullopt, LimitsTable(),
                 std::optional<server::ProcessCommand>(), server::PeerRules(), store_.get());
   WireClient client(direct.address());
