@@ -6,7 +6,8 @@
 
 namespace remotecl::schedule {
 
-// The devices with the two least scores of those that were offered; among equals, the first.
+// The devices with the two least scores of those that were offered; among equals, the first. A caller that looks for
+// the best need not offer devices that cannot be it; then the runner-up is a good one, but not always the second best.
 class BestTwo {
  public:
   void offer(DeviceId device, double score) {
@@ -18,8 +19,6 @@ class BestTwo {
     }
   }
   double score() const { return choice_.score; }
-  // A device whose score is no less is neither.
-  double limit() const { return choice_.second; }
   const Choice& choice() const { return choice_; }
 
  private:

@@ -33,16 +33,25 @@ Choice EarliestFinish::choose(const Situation& situation) {
     best.offer(holder, situation.finish(holder, situation.runtime(holder).seconds));
   }
   if (situation.cluster.size() >= kManyDevices) return earliest_of_many(situation, best);
+  bool is_all_measured = true;
+  DeviceId passed_over = kNoDevice;
   situation.for_each_candidate([&](DeviceId device) {
     // From cheap bounds to the exact time, which few devices reach.
-    const Seconds seconds = situation.runtime(device).seconds;
-    if (situation.ready + seconds >= best.limit() || device == holder) return;
+    const auto [seconds, is_measured] = situation.runtime(device);
+    is_all_measured = is_all_measured && is_measured;
+    if (device == holder) return;
+    passed_over = device;
+    if (situation.ready + seconds >= best.score()) return;
     const Time earliest = situation.ready + situation.inputs.least_transfer(device);
-    if (earliest + seconds >= best.limit()) return;
-    if (situation.queues[device].end(situation.now, earliest, seconds) >= best.limit()) return;
+    if (earliest + seconds >= best.score()) return;
+    if (situation.queues[device].end(situation.now, earliest, seconds) >= best.score()) return;
     best.offer(device, situation.finish(device, seconds));
   });
-  return tried(situation, best.choice());
+  // For people, who ask what was the alternative.
+  if (best.choice().runner_up == kNoDevice && passed_over != kNoDevice && passed_over != best.choice().device) {
+    best.offer(passed_over, situation.finish(passed_over, situation.runtime(passed_over).seconds));
+  }
+  return is_all_measured ? best.choice() : tried(situation, best.choice());
 }
 
 }  // namespace remotecl::schedule
