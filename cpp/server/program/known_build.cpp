@@ -122,8 +122,8 @@ cl_program BuildReport::compile_source(const Program& program, Device& device, c
   finish(record, native, device, &files);
   if (record.values.status == CL_BUILD_SUCCESS) {
     finish_executable(record, native, device, options.asks_for_arguments);
-    record.prints = program.may_print() &&
-                    compiler_finds_printf(device, files.source().value_or(program.code()), files.options());
+    record.prints =
+        program.may_print() && compiler_finds_printf(device, files.source().value_or(program.code()), files.options());
   }
   if (!key.empty()) before.keep(device, key, native, record);
   keep(*before.stored(), owner, stored_key, device, native);

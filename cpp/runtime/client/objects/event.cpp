@@ -122,9 +122,7 @@ void Event::finish() {
   listeners_.notify(end_.status());
 }
 
-void Event::complete(cl_int status, const EventEnd::Profile* profile) {
-  report(status, profile);
-}
+void Event::complete(cl_int status, const EventEnd::Profile* profile) { report(status, profile); }
 
 void Event::refuse(cl_int status) {
   if (!end_.is_reported()) unbegun_.store(Unbegun::kRefused, std::memory_order_release);
