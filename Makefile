@@ -49,7 +49,7 @@ help:
 	@echo "browser    a session and the notebooks in JupyterLab and Chromium, with screenshots in build/browser, and at a prompt"
 	@echo "programs   forty programs of Debian and PyPI, natively and through servers, in a root of Debian's; as root, with mmdebstrap;"
 	@echo "           SECTION writes the table into docs/applications.md, PROGRAMS chooses some, RECORD=1 keeps their ratios"
-	@echo "programs-short  the few of them that CI runs; fails when one stops working or has become slow"
+	@echo "programs-short  a dozen of them; fails when one stops working or has become slow"
 	@echo "debian13   demo and test in a fresh root of Debian 13, as root, with mmdebstrap; debian-testing: the same there"
 	@echo "check-all  lint, test, browser, programs, docs, instructions, faults, soak, many-servers, namespaces, rdma, rdma-faults, camera, debian13, debian-testing, asan and tsan"
 	@echo "setup      only install what is missing; build, package: only build"

@@ -33,7 +33,7 @@ class Program:
         idle: whether it only looks at devices, so that servers carry out nothing.
         missing: why it is listed but does not run.
         limit_s: what one run may take.
-        short: whether it is one of the few that CI runs.
+        short: whether it is one of the dozen of make programs-short.
     """
 
     name: str

@@ -4,7 +4,7 @@
     programs.py --prepare DIR [NAME...]        makes or extends a folder that has the programs; needs the registries
     programs.py --from DIR --wheel FILE [NAME...]  runs them; needs no network. Both need root
 
-Without names all programs, with --short the few that CI runs. Standard library only.
+Without names all programs, with --short a dozen. Standard library only.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ def main() -> int:
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--prepare", type=Path, metavar="DIR")
     which.add_argument("--from", dest="source", type=Path, metavar="DIR")
-    parser.add_argument("--short", action="store_true", help="only the programs that CI runs")
+    parser.add_argument("--short", action="store_true", help="only a dozen of them")
     parser.add_argument("--wheel", type=Path, metavar="FILE", help="remotecl's wheel")
     parser.add_argument("--rounds", type=int, default=3, help="later runs at each place; the best one counts")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there")
