@@ -157,7 +157,8 @@ void RandomCommands::run_on(const Range& range, cl_mem argument, const char* ker
   check(set_arg(one, 0, argument));
   check(set_arg(one, 1, value));
   ModelCommand command{.what = kernel + (" of " + text_of(range)), .writes = {range}, .effect = std::move(effect)};
-  if (reads) command.reads = {range};
+  // Content that a command with a wait list gives up stays until that is known to take place.
+  reads ? command.reads.push_back(range) : void(command.may_fetch = true);
   enqueue(std::move(command), queue(), [&](auto handle, auto count, auto waits, auto event) {
     return clEnqueueNDRangeKernel(handle, one, 1, nullptr, &range.size, nullptr, count, waits, event);
   });

@@ -60,7 +60,7 @@ std::string SequentialModel::unexplained(const ModelCommand& command, Locations 
   }
   const Locations own = location_of(command.device);
   if ((command.lost & own) != 0 && command.status != CL_DEVICE_NOT_AVAILABLE) return "its device was known to be lost";
-  if ((lost & own) != 0) return "";
+  if ((lost & own) != 0 || (command.may_fetch && lost != 0)) return "";
   for (const Range& range : command.reads) {
     const auto& [words, locations, perhaps] = contents_[range.memory];
     for (std::size_t i = range.begin; i < range.begin + range.size; ++i) {

@@ -36,6 +36,7 @@ struct ModelCommand {
   bool blocking = false;
   bool survives = false;               // all that it needs is in a location that is not lost
   bool undefines = false;              // leaves nothing in what it writes
+  bool may_fetch = false;              // what it overwrites was given up, perhaps too late to spare fetching it
   bool may_be_refused = true;          // what it writes is as it was then
   std::optional<Locations> read_to{};  // where the words that it reads are afterwards, too, if not on its device
 
