@@ -14,6 +14,7 @@
 
 #include "measure.h"
 #include "opencl_side.h"
+#include "run_bench.h"
 
 namespace remotecl::bench {
 namespace {
@@ -160,10 +161,5 @@ int run(int argc, char** argv) {
 }  // namespace remotecl::bench
 
 int main(int argc, char** argv) {
-  try {
-    return remotecl::bench::run(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "remotecl-clients-bench: %s\n", error.what());
-    return 1;
-  }
+  return remotecl::bench::run_bench("remotecl-clients-bench", remotecl::bench::run, argc, argv);
 }

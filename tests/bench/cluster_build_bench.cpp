@@ -11,6 +11,7 @@
 #include "measure.h"
 #include "opencl_objects.h"
 #include "remotecl/remotecl.h"
+#include "run_bench.h"
 
 namespace remotecl::bench {
 namespace {
@@ -123,10 +124,5 @@ int run(int argc, char** argv) {
 }  // namespace remotecl::bench
 
 int main(int argc, char** argv) {
-  try {
-    return remotecl::bench::run(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "remotecl-cluster-build-bench: %s\n", error.what());
-    return 1;
-  }
+  return remotecl::bench::run_bench("remotecl-cluster-build-bench", remotecl::bench::run, argc, argv);
 }

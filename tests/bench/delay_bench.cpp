@@ -15,6 +15,7 @@
 #include "fakes/wire/fault_relay.h"
 #include "measure.h"
 #include "opencl_side.h"
+#include "run_bench.h"
 
 namespace remotecl::bench {
 namespace {
@@ -141,10 +142,5 @@ int run(int argc, char** argv) {
 }  // namespace remotecl::bench
 
 int main(int argc, char** argv) {
-  try {
-    return remotecl::bench::run(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "remotecl-delay-bench: %s\n", error.what());
-    return 1;
-  }
+  return remotecl::bench::run_bench("remotecl-delay-bench", remotecl::bench::run, argc, argv);
 }

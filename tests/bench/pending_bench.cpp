@@ -13,6 +13,7 @@
 
 #include "measure.h"
 #include "opencl_objects.h"
+#include "run_bench.h"
 
 namespace remotecl::bench {
 namespace {
@@ -329,10 +330,5 @@ int run(int argc, char** argv) {
 }  // namespace remotecl::bench
 
 int main(int argc, char** argv) {
-  try {
-    return remotecl::bench::run(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "remotecl-pending-bench: %s\n", error.what());
-    return 1;
-  }
+  return remotecl::bench::run_bench("remotecl-pending-bench", remotecl::bench::run, argc, argv);
 }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "measure.h"
+#include "run_bench.h"
 #include "runtime/base/index_set.h"
 #include "runtime/schedule/named_policies.h"
 #include "runtime/schedule/scheduler.h"
@@ -149,10 +150,5 @@ int run(int argc, char** argv) {
 }  // namespace remotecl::bench
 
 int main(int argc, char** argv) {
-  try {
-    return remotecl::bench::run(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "remotecl-schedule-bench: %s\n", error.what());
-    return 1;
-  }
+  return remotecl::bench::run_bench("remotecl-schedule-bench", remotecl::bench::run, argc, argv);
 }
