@@ -40,7 +40,7 @@ class StoppableThread {
   // Sleeps like wait(). Returns false if nobody has called wake() for kIdleTime: a thread that still has nothing to do
   // then calls has_ended() and returns, and its memory is free.
   bool rest() REQUIRES(mutex) { return wait_until(std::chrono::steady_clock::now() + kIdleTime); }
-  // start() starts another one. Called by the thread, which holds `mutex` until it has left run().
+  // Called by the thread, which uses nothing that `mutex` guards afterwards: start() starts another one.
   void has_ended() REQUIRES(mutex) { has_ended_ = true; }
 
   bool is_stopping() const REQUIRES(mutex) { return is_stopping_; }

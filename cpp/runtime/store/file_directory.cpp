@@ -38,16 +38,6 @@ void make_folders(const fs::path& folder) {
   }
 }
 
-bool write_all(int file, Bytes bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(file, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    bytes = bytes.subspan(static_cast<std::size_t>(count));
-  }
-  return true;
-}
-
 std::int64_t in_ns(const timespec& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
 
 }  // namespace
@@ -116,7 +106,7 @@ std::optional<FileState> FileDirectory::write(const std::string& name, Bytes byt
   ::clock_gettime(CLOCK_REALTIME, &times[0]);
   times[1] = {times[0].tv_sec - 1, times[0].tv_nsec};
   // The bytes must reach the disk before the name does.
-  const bool is_whole = write_all(file.descriptor(), bytes) && ::futimens(file.descriptor(), times) == 0 &&
+  const bool is_whole = file.write(bytes) && ::futimens(file.descriptor(), times) == 0 &&
                         (sync_ == Sync::kNever || ::fsync(file.descriptor()) == 0);
   const std::optional<FileState> state = file.state();
   if (file.close() && is_whole && ::renameat(folder_, unfinished.c_str(), folder_, name.c_str()) == 0) return state;

@@ -36,4 +36,14 @@ bool StoredFile::read(std::uint64_t offset, MutableBytes to) const {
   return true;
 }
 
+bool StoredFile::write(Bytes bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
 }  // namespace remotecl

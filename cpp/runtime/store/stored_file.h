@@ -30,6 +30,8 @@ class StoredFile {
   std::optional<FileState> state() const;
   // Fills `to`. Returns false if the file has no such bytes or they cannot be read.
   bool read(std::uint64_t offset, MutableBytes to) const;
+  // Appends all of it. Returns false if the system does not take it.
+  bool write(Bytes bytes) const;
   // Returns false if the system reports only now that something was not written.
   bool close();
 

@@ -111,13 +111,7 @@ void DriverCache::unpack(Bytes packed) const {
     fs::create_directories(path.parent_path(), error);
     const fs::path part = path.string() + ".remotecl";  // the driver may be looking for the file already
     StoredFile made(::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0700));
-    Bytes left = file.content;
-    while (made.valid() && !left.empty()) {
-      const ssize_t count = ::write(made.descriptor(), left.data(), left.size());
-      if (count <= 0) break;
-      left = left.subspan(static_cast<std::size_t>(count));
-    }
-    if (left.empty() && made.close()) fs::rename(part, path, error);
+    if (made.valid() && made.write(file.content) && made.close()) fs::rename(part, path, error);
     fs::remove(part, error);
   });
 }
