@@ -3,6 +3,7 @@
 #include <atomic>
 #include <utility>
 
+#include "server/completion/event_status.h"
 #include "server/completion/event_waiters.h"
 #include "server/completion/native.h"
 
@@ -27,6 +28,10 @@ void CL_CALLBACK ended(cl_event, cl_int status, void* data) {
 void notify_as(EventWaiters::Report report, EventWaiters& waiters, cl_event event,
                CompletionNotifier::Function function, CompletionNotifier::Position position) {
   if (waiters.wait(event, function, report, position)) return;
+  if (report == EventWaiters::Report::kAsked) {  // the driver may take its time, even if the event has ended
+    const cl_int status = execution_status(event);
+    if (status <= CL_COMPLETE) return function(status);
+  }
   auto* wait = new Wait{Native<cl_event>::retained(event), std::move(function)};
   wait->handed_over.store(true, std::memory_order_release);
   const cl_int error = clSetEventCallback(event, CL_COMPLETE, ended, wait);

@@ -55,7 +55,8 @@ bool EventWaiters::wait(cl_event event, Function& function, Report report, Posit
   if (!is_needed_.load(std::memory_order_relaxed)) return false;
   const auto context = event_value<cl_context>(event, CL_EVENT_CONTEXT);
   const bool is_apart = report == Report::kApart;
-  if (position == CompletionNotifier::kLast) position = last_.load(std::memory_order_relaxed);
+  // Between the positions of the last command and the next one.
+  position = position == CompletionNotifier::kLast ? 2 * last_.load(std::memory_order_relaxed) + 1 : 2 * position;
   void* key = lane_of(event, is_apart);
   const cl_int status = execution_status(event);
   const bool has_ended = status <= CL_COMPLETE;
@@ -77,16 +78,15 @@ bool EventWaiters::wait(cl_event event, Function& function, Report report, Posit
       return true;
     }
     Job job{Native<cl_event>::retained(event), ++jobs_, std::move(function), position};
-    if (is_new && has_ended) {
+    if (has_ended && !is_apart) {
       collect_ended();
       collect(std::move(job), status);
+      collected = collected_;
     } else if (is_new) {
       is_watched = open(key, is_apart, std::move(job));
     } else {
       insert(lane->second, std::move(job));
-      if (has_ended && !is_apart) collect_ended();
     }
-    if (has_ended && !is_apart) collected = collected_;
   }
   if (!is_watched) call_back(key, Native<cl_event>::retained(event));
   if (!has_ended || is_apart) return true;

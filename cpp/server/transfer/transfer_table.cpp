@@ -25,17 +25,20 @@ void TransferTable::end(Transfer& transfer) {
     const Ref<Queue> queue = transfer.take_queue();
     queue->count_native_command(native);
     issuer_.touch(*queue);
+    auto position = CompletionNotifier::kLast;
     if (Event* const event = transfer.event()) {
       if (transfer.first()) event->first = transfer.first().copy();
       event->reported = event->callback_reports = true;
+      if (event->id != 0) position = event->id;
     }
     // The callback keeps the transfer, whose memory the driver may still be reading.
-    strand_.completions().notify(native.get(), [this, strand = Ref<Strand>(&strand_), kept = Ref<Transfer>(&transfer),
-                                                last = native.get()](cl_int status) {
+    auto ended = [this, strand = Ref<Strand>(&strand_), kept = Ref<Transfer>(&transfer),
+                  last = native.get()](cl_int status) {
       if (kept->event() == nullptr || kept->event()->report_taken.exchange(true)) return;
       reporter_.end(*kept->event(), status, kept->first() ? kept->first().get() : last, last);
       outbox_.flush();
-    });
+    };
+    strand_.completions().notify(native.get(), std::move(ended), position);
     issuer_.accepted(*queue, transfer.event(), std::move(native));
   }
   issuer_.finish_hold(transfer.hold());

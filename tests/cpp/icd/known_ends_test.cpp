@@ -52,6 +52,14 @@ TEST_F(KnownEndsTest, WhatACommandHasWaitedForHasEndedWithIt) {
   check(clEnqueueUnmapMemObject(other_, buffer_, memory, 0, nullptr, nullptr));
 }
 
+TEST_F(KnownEndsTest, WhatNobodyHasAskedForHasEndedWithIt) {
+  command_driver("kernel-us=20000,callback-us=2000000");
+  const Owned<cl_event> kernel = run_kernel(queue_);
+  const Owned<cl_event> later = run_kernel(other_, {kernel.get()});
+  check(clFinish(other_));
+  EXPECT_EQ(status(kernel), CL_COMPLETE);
+}
+
 // The call's end is known from its bytes.
 TEST_F(KnownEndsTest, WhatABlockingReadWithoutAnEventHasWaitedForHasEnded) {
   for (const std::size_t size : {std::size_t{4}, std::size_t{1} << 20}) {

@@ -239,7 +239,13 @@ cl_int clSetEventCallback(cl_event event, cl_int, void(CL_CALLBACK* function)(cl
       return CL_SUCCESS;
     }
   }
-  function(event, event->status, data);
+  const auto call = [event, function, data] { function(event, event->status, data); };
+  const std::chrono::microseconds delay = callback_time();
+  if (delay.count() == 0) {
+    call();
+  } else {
+    std::thread([call, delay] { std::this_thread::sleep_for(delay), call(); }).detach();
+  }
   return CL_SUCCESS;
 }
 

@@ -56,7 +56,7 @@ const Settings& settings();
 std::uint64_t allocation_max();
 // How long a kernel of so many work-items takes now. With "@FILE" the file is read again when another has its name.
 std::chrono::nanoseconds kernel_time(std::size_t items);
-// How long after the end of a kernel its callbacks come now.
+// How long after the end of a kernel its callbacks come now, and after the call those of an event that has ended.
 std::chrono::microseconds callback_time();
 // Whether a failed command fails what follows it in its queue now.
 bool chains_failures();

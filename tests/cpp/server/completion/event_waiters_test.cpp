@@ -148,6 +148,41 @@ TEST_F(EventWaitersTest, OneThatIsAskedForAfterALaterOneOfItsQueueIsNotHeldByTha
   EXPECT_EQ(reported(1), std::vector<int>{2});
 }
 
+// A transfer and the like are noted without a position, which may make the last position that of a command before them.
+TEST_F(EventWaitersTest, OneWithoutAPositionHoldsNoneBeforeIt) {
+  const cl_command_queue in_order = queue(0);
+  const cl_event first_gate = gate(), last_gate = gate();
+  const cl_event first = marker(in_order, {first_gate}), last = marker(in_order, {last_gate});
+  session_.comes(1);
+  note(last, 2);
+  session_.notify(first, noting(1), 1);
+  clFlush(in_order);
+  clSetUserEventStatus(first_gate, CL_COMPLETE);
+  EXPECT_EQ(reported(1), std::vector<int>{1});
+  session_.notify_asked(first, noting(3), 1);
+  EXPECT_EQ(reported_, std::vector<int>{3});
+  reported_.clear();
+  clSetUserEventStatus(last_gate, CL_COMPLETE);
+  EXPECT_EQ(reported(1), std::vector<int>{2});
+}
+
+TEST_F(EventWaitersTest, WhatHasEndedIsReportedThoughOneBeforeItIsWaitedFor) {
+  const cl_command_queue in_order = queue(0);
+  const cl_event first_gate = gate();
+  const cl_event first = marker(in_order, {first_gate});
+  session_.comes(1);
+  session_.comes(2);
+  note(first, 2);
+  const cl_event ended = gate();
+  clSetUserEventStatus(ended, CL_COMPLETE);
+  session_.notify_asked(ended, noting(1), 3);
+  EXPECT_EQ(reported_, std::vector<int>{1});
+  reported_.clear();
+  clFlush(in_order);
+  clSetUserEventStatus(first_gate, CL_COMPLETE);
+  EXPECT_EQ(reported(1), std::vector<int>{2});
+}
+
 TEST_F(EventWaitersTest, FailureIsReported) {
   const cl_command_queue in_order = queue(0);
   const cl_event start = gate();
