@@ -82,12 +82,10 @@ struct SmallReadCommand {
                count, bytes, size = region.size, id = transfer, queue = issue.queue.id(), read,
                reservation = reservation](cl_int status) {
           progress->ended(count);
-          if (status == CL_COMPLETE) {
-            session->outbox().add(ReadData{id, {bytes.get(), size}});
-          } else {
-            session->outbox().add(CommandFailed{queue, event ? event->id : 0, status, id});
-          }
+          if (status != CL_COMPLETE) session->outbox().add(CommandFailed{queue, event ? event->id : 0, status, id});
+          // First the end: a client that has the bytes ties no later command to the read any more.
           if (event) session->reporter().end(*event, status, read, read);
+          if (status == CL_COMPLETE) session->outbox().add(ReadData{id, {bytes.get(), size}});
           session->outbox().flush();
         });
     return CL_SUCCESS;

@@ -42,6 +42,12 @@ void WireClient::flush() {
   out_.clear();
 }
 
+bool WireClient::has_in_order(std::uint16_t first, std::uint16_t second) const {
+  const auto found = std::ranges::find_if(
+      seen_, [&](std::uint16_t code) { return code == first || code == second; }, &Seen::code);
+  return found != seen_.end() && found->code == first;
+}
+
 bool WireClient::has_ended(EventId event) const {
   for (const auto& seen : seen_) {
     EventDone done{};

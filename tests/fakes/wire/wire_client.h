@@ -80,6 +80,8 @@ class WireClient {
   bool has() const {
     return std::ranges::any_of(seen_, [](const Seen& seen) { return seen.code == Message::kCode; });
   }
+  // Of the messages of two kinds that `has` finds, whether the first one of the first kind came first.
+  bool has_in_order(std::uint16_t first, std::uint16_t second) const;
   bool has_ended(EventId event) const;
   // All replies that the server sent before it answers this have been received afterwards.
   void ping();

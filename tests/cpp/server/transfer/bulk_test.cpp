@@ -89,6 +89,18 @@ TEST_P(BulkTest, KernelAfterTheWriteInOrderSeesItsBytes) {
   EXPECT_EQ(value, 0x11111111);
 }
 
+// With the bytes a client forgets which commands it has to tie to the read's end.
+TEST_P(BulkTest, TheEndOfASmallReadIsReportedBeforeItsBytes) {
+  const ObjectId result = client_.make_buffer(64);
+  const ObjectId copy = client_.make_kernel(program_, "copy");
+  const KernelArgument arguments[] = {memory_argument(0, buffer_), memory_argument(1, result)};
+  client_.enqueue(queue_, copy, 16, arguments);
+  const EventId event = client_.id();
+  client_.send(EnqueueRead{queue_, event, result, 0, 64, client_.id(), {}});
+  while (!client_.has<ReadData>() || !client_.has<EventDone>()) client_.ping();
+  EXPECT_TRUE(client_.has_in_order(EventDone::kCode, ReadData::kCode) || !GetParam());
+}
+
 TEST_P(BulkTest, SmallReadOfAnotherQueueDoesNotWaitForBulkData) {
   const ObjectId buffer = client_.make_buffer(kSize), other = client_.make_queue();
   const TransferId transfer = client_.id();
