@@ -25,11 +25,11 @@ DEBIAN = [
     Program(
         "hashcat",
         "finds a password by its MD5",
-        "hashcat -m 0 -a 3 -D 1,2 --potfile-disable --logfile-disable --quiet"
+        "hashcat -m 0 -a 3 -D 1,2 --backend-ignore-cuda --potfile-disable --logfile-disable --quiet"
         " $(printf 84619 | md5sum | cut -c1-32) '?d?d?d?d?d'",
         debian=("hashcat",),
         says=":84619",
-        two="hashcat -m 0 -a 3 -D 1,2 --potfile-disable --logfile-disable --quiet"
+        two="hashcat -m 0 -a 3 -D 1,2 --backend-ignore-cuda --potfile-disable --logfile-disable --quiet"
         " $(printf 84619 | md5sum | cut -c1-32) '?d?d?d?d?d'",
     ),
     Program(

@@ -22,13 +22,16 @@ def main() -> None:
     context.setVelocitiesToTemperature(300 * unit.kelvin, 1)
     energy = context.getState(getEnergy=True).getPotentialEnergy()
     print(f"{system.getNumParticles()} atoms, {energy.value_in_unit(unit.kilojoule_per_mole):.4g} kJ/mol")
-    integrator.step(STEPS)
-    begin = time.perf_counter()
-    integrator.step(STEPS)
+    integrator.step(2 * STEPS)
     state = context.getState(getEnergy=True)
-    print(f"seconds: {time.perf_counter() - begin}")
     energy = state.getPotentialEnergy() + state.getKineticEnergy()
     print(f"{energy.value_in_unit(unit.kilojoule_per_mole):.3g} kJ/mol after {2 * STEPS} steps")
+    begin, rounds = time.perf_counter(), 0
+    while time.perf_counter() - begin < 0.5:  # a GPU needs milliseconds for a round
+        integrator.step(STEPS)
+        context.getState(getEnergy=True)
+        rounds += 1
+    print(f"seconds: {(time.perf_counter() - begin) / rounds}")
 
 
 main()
