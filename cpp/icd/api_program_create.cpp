@@ -66,7 +66,8 @@ std::vector<std::vector<std::byte>> built_in_kernels(const std::vector<Device*>&
   return parts;
 }
 
-void add_container(Bytes binary, ProgramCode& code) {
+void add_container(const Device& device, Bytes binary, ProgramCode& code) {
+  if (is_recipe(binary)) check_recipe(binary, device);
   BinaryContainer container = unpack_binary(binary);
   code.parts.push_back(std::move(container.native));
   code.contained.push_back(std::move(container.kernels));
@@ -79,14 +80,14 @@ bool take_binary(const Context& context, Device& device, Bytes binary, ProgramCo
                  std::vector<Device*>& devices) {
   try {
     if (!device.is_automatic()) {
-      add_container(binary, code);
+      add_container(device, binary, code);
       devices.push_back(&device);
       return true;
     }
     const auto binaries = unpack_bundle(device.members(), binary);
     for (std::size_t i = 0; i < binaries.size(); ++i) {
       if (binaries[i].empty()) continue;
-      add_container(binaries[i], code);
+      add_container(*device.members()[i], binaries[i], code);
       devices.push_back(device.members()[i]);
     }
     return true;

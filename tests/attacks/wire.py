@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterable, Sequence
 
 MAGIC = b"remotecl"
-VERSION = 20
+VERSION = 21
 WITHIN_S = 60.0
 CONTROL, BULK, PEER_CONTROL, PEER_BULK, MONITOR, STRIPE = range(6)
 ACCEPTED, OTHER_VERSION, BUSY, UNKNOWN_SESSION, TOKEN_NEEDED, PROVE, WRONG_TOKEN = range(7)

@@ -10,8 +10,9 @@ namespace remotecl {
 inline constexpr std::uint32_t kDeviceWatts = 0x5243C004;         // CL_DEVICE_REMOTECL_WATTS
 inline constexpr std::uint32_t kDevicePricePerHour = 0x5243C005;  // CL_DEVICE_REMOTECL_PRICE_PER_HOUR
 
-// A property of the server: 32 bits, 1 if it asks other servers for builds and they may ask it.
-inline constexpr std::uint32_t kDeviceSharesBuilds = 0x5243C006;
+// 32 bits: 1 if the driver has a binary of a program that was just built, so that servers ask each other for builds; 0
+// if it would have to compile for it, so that a recipe stands for the binary.
+inline constexpr std::uint32_t kDeviceHasBinaries = 0x5243C006;
 // A cl_bool: whether kernels can have sockets there. Without it they cannot.
 inline constexpr std::uint32_t kDeviceKernelSockets = 0x5243C007;  // CL_DEVICE_REMOTECL_KERNEL_SOCKETS
 

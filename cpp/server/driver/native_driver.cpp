@@ -166,7 +166,7 @@ NativeDriver::NativeDriver(const DeviceSelection& selection) {
   for (const auto& device : devices_) {
     // See BuildReport::build().
     const std::uint32_t shares_builds = device->traits().quirks.compiles_for_binary ? 0 : 1;
-    device->say(kDeviceSharesBuilds, std::as_bytes(std::span(&shares_builds, 1)));
+    device->say(kDeviceHasBinaries, std::as_bytes(std::span(&shares_builds, 1)));
     const cl_bool takes_any_sub_buffer = device->traits().quirks.takes_any_sub_buffer;
     device->say(kDeviceTakesAnySubBuffer, std::as_bytes(std::span(&takes_any_sub_buffer, 1)));
   }

@@ -3,16 +3,15 @@
 #include <optional>
 #include <set>
 #include <stdexcept>
-#include <system_error>
 #include <utility>
 
+#include "runtime/protocol/program_recipe.h"
 #include "runtime/store/store.h"
-#include "server/handlers/build_files.h"
 #include "server/handlers/build_lane.h"
 #include "server/handlers/handlers.h"
-#include "server/program/foreign_files.h"
+#include "server/handlers/program_recipe.h"
+#include "server/handlers/ready_build.h"
 #include "server/program/program_builder.h"
-#include "server/util/log.h"
 #include "server/util/protocol_error.h"
 
 namespace remotecl::server {
@@ -74,23 +73,6 @@ void work(Session& session, const SpecializeProgram& message, const ProgramWork&
 
 namespace {
 
-// Abandons the work of a session that is over.
-void stop_if_over(const Session& session) {
-  if (session.lifetime().over_since()) throw std::runtime_error("the session is over");
-}
-
-struct Objection {
-  cl_int error;
-  std::string words;
-};
-
-// Why a build may not run: it would read files of this machine. `errors`: the codes for a bad option and a
-// bad source.
-std::optional<Objection> objection_to(const BuildFiles& files, std::pair<cl_int, cl_int> errors) {
-  if (std::string words = foreign_option(files.all().options); !words.empty()) return Objection{errors.first, words};
-  return files.refusal().empty() ? std::nullopt : std::optional(Objection{errors.second, files.refusal()});
-}
-
 // The servers that the client has named for one build.
 class NamedPeers final : public BuildPeers {
  public:
@@ -125,7 +107,7 @@ class NamedPeers final : public BuildPeers {
   const Program::Sharing sharing_;
 };
 
-auto refusal(const Objection& objection) {
+auto refusal(const BuildObjection& objection) {
   return [&objection](BuildReport& report, const Device& on) -> cl_program {
     return report.refuse(on, objection.error, objection.words);
   };
@@ -208,83 +190,65 @@ void build_each(Session& session, const Array<std::uint32_t>& devices, Token tok
   start_late(session, program);
 }
 
-// Writes the client's files where the compiler finds them. Returns null, and the build's objection, if they cannot be
-// written.
-std::shared_ptr<const WrittenFiles> write_files(Session& session, const BuildFiles& files,
-                                                std::optional<Objection>& objection) {
-  try {
-    auto written = std::make_shared<WrittenFiles>(session.shared().files.write(files.all()));
-    written->set_source(files.source(0));
-    return written;
-  } catch (const std::system_error& error) {
-    log_warning("{}", error.what());
-    objection = {CL_OUT_OF_RESOURCES,
-                 "remotecl: the server could not write the program's headers to its temporary folder (TMPDIR): " +
-                     error.code().message()};
-    return nullptr;
-  }
-}
-
 }  // namespace
 
 void work(Session& session, const InspectProgram& message, const ProgramWork& work) {
   build_each(session, message.devices, message.token, work.program, [&](BuildReport& report, Device& on) {
+    if (is_recipe(work.program->code(on))) return inspect_recipe(session, report, on, *work.program);
     return report.inspect(*work.program, on, *session.shared().built.stored());
   });
 }
 
 void work(Session& session, const BuildProgram& message, const ProgramWork& work) {
-  work.program->look_for_prints(message.options);
-  message.headers.for_each([&](const HeaderFile& header) { work.program->look_for_prints(as_text(header.content)); });
   NamedPeers peers(session, work.program->take_sharing());
-  const BuildFiles build_files({message.options, message.include_folders, message.headers}, {work.program.get()});
-  const ClientFiles& sent = build_files.all();
-  auto objection = objection_to(build_files, {CL_INVALID_BUILD_OPTIONS, CL_BUILD_PROGRAM_FAILURE});
-  const std::shared_ptr<const WrittenFiles> files = objection ? nullptr : write_files(session, build_files, objection);
-  if (objection) return build_each(session, message.devices, message.token, work.program, refusal(*objection));
-  const std::string key = BuildCache::key(*work.program, message);
-  const std::string owner = session.stored_owner();
-  const StoredRequest stored{sent, owner, peers.are_named() ? &peers : nullptr, true};
+  const ReadyBuild ready(session, {message.options, message.include_folders, message.headers}, {work.program},
+                         CL_INVALID_BUILD_OPTIONS, CL_BUILD_PROGRAM_FAILURE);
+  if (const auto& objection = ready.objection()) {
+    return build_each(session, message.devices, message.token, work.program, refusal(*objection));
+  }
+  const std::string key = BuildCache::key(*work.program, {message.options, message.include_folders, message.headers});
+  const StoredRequest stored{ready.sent(), session.stored_owner(), peers.are_named() ? &peers : nullptr, true};
   build_each(
       session, message.devices, message.token, work.program,
       [&](BuildReport& report, Device& on) {
-        return report.build(*work.program, on, *files, session.shared().built, key, &stored);
+        if (is_recipe(work.program->code(on))) return build_recipe(session, report, on, *work.program);
+        return report.build(*work.program, on, *ready.files(), session.shared().built, key, &stored);
       },
       [&](Device& on, LateBuild&& late) -> std::function<void()> {
-        return LateMake{
-            &session, work.program.get(), &on, files, key, owner, std::make_shared<LateBuild>(std::move(late))};
+        return LateMake{&session,
+                        work.program.get(),
+                        &on,
+                        ready.files(),
+                        key,
+                        stored.owner,
+                        std::make_shared<LateBuild>(std::move(late))};
       });
 }
 
 void work(Session& session, const CompileProgram& message, const ProgramWork& work) {
-  work.program->look_for_prints(message.options);
-  message.headers.for_each([&](const HeaderFile& header) { work.program->look_for_prints(as_text(header.content)); });
   for (const Ref<Program>& included : work.others) work.program->take_prints(*included);
-  std::vector<const Program*> parts{work.program.get()};
-  for (const Ref<Program>& other : work.others) parts.push_back(other.get());
-  const BuildFiles build_files({message.options, message.include_folders, message.headers}, parts);
-  const ClientFiles& sent = build_files.all();
-  auto objection = objection_to(build_files, {CL_INVALID_COMPILER_OPTIONS, CL_COMPILE_PROGRAM_FAILURE});
-  const std::shared_ptr<const WrittenFiles> files = objection ? nullptr : write_files(session, build_files, objection);
-  if (objection) return build_each(session, message.devices, message.token, work.program, refusal(*objection));
-  std::vector<IncludedSource> included;
-  message.included.for_each([&](const IncludedProgram& source) {
-    const std::size_t index = included.size();
-    included.push_back({work.others[index], std::string(source.name), build_files.source(index + 1)});
-  });
-  const StoredRequest stored{sent, session.stored_owner()};
+  std::vector<Ref<Program>> parts{work.program};
+  parts.insert(parts.end(), work.others.begin(), work.others.end());
+  const ReadyBuild ready(session, {message.options, message.include_folders, message.headers}, parts,
+                         CL_INVALID_COMPILER_OPTIONS, CL_COMPILE_PROGRAM_FAILURE);
+  if (const auto& objection = ready.objection()) {
+    return build_each(session, message.devices, message.token, work.program, refusal(*objection));
+  }
+  std::vector<std::string> names;
+  message.included.for_each([&names](const IncludedProgram& source) { names.emplace_back(source.name); });
+  const std::vector<IncludedSource> included = ready.included(names);
+  const StoredRequest stored{ready.sent(), session.stored_owner()};
   build_each(session, message.devices, message.token, work.program, [&](BuildReport& report, Device& on) {
-    return report.compile(*work.program, on, *files, included, *session.shared().built.stored(), stored);
+    return report.compile(*work.program, on, *ready.files(), included, *session.shared().built.stored(), stored);
   });
 }
 
 void work(Session& session, const LinkProgram& message, const ProgramWork& work) {
   for (const Ref<Program>& input : work.others) work.program->take_prints(*input);
-  if (const Objection objection{CL_INVALID_LINKER_OPTIONS, foreign_option(message.options)}; !objection.words.empty()) {
-    return build_each(session, message.devices, message.token, work.program, refusal(objection));
+  if (const auto objection = objection_to_link(message.options)) {
+    return build_each(session, message.devices, message.token, work.program, refusal(*objection));
   }
   for (const Ref<Program>& input : work.others) catch_up(session, input);
-  const std::string owner = session.stored_owner();
   build_each(session, message.devices, message.token, work.program, [&](BuildReport& report, Device& on) {
     std::vector<LinkInput> inputs;
     {
@@ -295,11 +259,7 @@ void work(Session& session, const LinkProgram& message, const ProgramWork& work)
                           part != nullptr ? std::optional(part->key) : std::nullopt});
       }
     }
-    return report.link(on, std::string(message.options), inputs, *session.shared().built.stored(), owner, [&] {
-      return on.traits().quirks.links_disturb_each_other
-                 ? session.shared().files.lock_links([&session] { stop_if_over(session); })
-                 : FileLock();
-    });
+    return link_with(session, report, on, message.options, inputs);
   });
 }
 

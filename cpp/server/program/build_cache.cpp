@@ -41,13 +41,13 @@ BuildCache::BuildCache(ContentStore* store)
           store, [this](cl_program program, std::vector<std::byte>& binary) { return read_binary(program, binary); })) {
 }
 
-std::string BuildCache::key(const Program& program, const BuildProgram& message) {
-  if (program.origin() != ProgramOrigin::kSource || may_have_variables(message.options)) return {};
+std::string BuildCache::key(const Program& program, const ClientFiles& sent) {
+  if (program.origin() != ProgramOrigin::kSource || may_have_variables(sent.options)) return {};
   // Such programs may refer to files of this machine, which can change.
-  if (!message.headers.empty() || may_name_files(program.code()) || may_name_files(message.options)) return {};
-  if (program.code().size() + message.options.size() > kKeySizeMax) return {};
+  if (!sent.headers.empty() || may_name_files(program.code()) || may_name_files(sent.options)) return {};
+  if (program.code().size() + sent.options.size() > kKeySizeMax) return {};
   // The size marks where the options end.
-  return std::to_string(message.options.size()) + ":" + std::string(message.options) + program.code();
+  return std::to_string(sent.options.size()) + ":" + std::string(sent.options) + program.code();
 }
 
 BuildCache::Kept::iterator BuildCache::look(const Device& device, const std::string& key) {

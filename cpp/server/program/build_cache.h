@@ -24,7 +24,7 @@ class BuildCache {
 
   // Everything that the result depends on besides the device. Empty if sessions must not share the result, or
   // if it may depend on something else.
-  static std::string key(const Program& program, const BuildProgram& message);
+  static std::string key(const Program& program, const ClientFiles& sent);
 
   // For devices that are not sub-devices. Returns a reference for the caller and what is known of the build,
   // or null if there is none.

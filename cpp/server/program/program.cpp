@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "runtime/protocol/program_recipe.h"
 #include "server/program/build_saver.h"
 #include "server/program/printf_search.h"
 
@@ -47,6 +48,7 @@ Program::~Program() {
 void Program::keep(std::string& code, Bytes bytes) {
   held_.resize(held_.size() + bytes.size() - code.size());
   code = as_text(bytes);
+  if (origin_ == ProgramOrigin::kBinaries && is_recipe(bytes)) return;  // what it says is looked at when it is made
   look_for_prints(code);
   if (origin_ == ProgramOrigin::kIl && &code == &code_ && spirv_may_print(code)) note_prints();
 }
@@ -66,7 +68,7 @@ cl_int Program::specialize(Device& device, std::uint32_t constant, Bytes value) 
   cl_int error = make(device, program);
   if (error == CL_SUCCESS) error = clSetProgramSpecializationConstant(program, constant, value.size(), value.data());
   if (program != nullptr) clReleaseProgram(program);
-  if (error == CL_SUCCESS) keep(constants_[constant], value);
+  if (error == CL_SUCCESS) set_constant(constant, value);
   return error;
 }
 

@@ -59,10 +59,12 @@ class Program final : public RefCounted {
 
   // Sets the source or IL, for all devices. Throws HeldTooMuch, like the next two functions.
   void set_code(Bytes code);
-  // Sets the binary, or the names of built-in kernels, for one device.
+  // Sets the binary or recipe, or the names of built-in kernels, for one device.
   void set_code(const Device& device, Bytes code);
   // Asks the driver of `device` whether it accepts the constant, and if so keeps it for all devices.
   cl_int specialize(Device& device, std::uint32_t constant, Bytes value);
+  // Likewise, but without asking.
+  void set_constant(std::uint32_t constant, Bytes value) { keep(constants_[constant], value); }
   ProgramOrigin origin() const { return origin_; }
   // The code for all devices, and the specialization constants. Used by the building thread.
   const std::string& code() const { return code_; }

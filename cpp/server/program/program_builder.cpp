@@ -248,6 +248,18 @@ cl_program BuildReport::refuse(const Device& device, cl_int error, std::string_v
   return nullptr;
 }
 
+cl_program BuildReport::accept_recipe(const Device& device, cl_program_binary_type type) {
+  BuildRecord& record = begin(device);
+  record.values.status = CL_BUILD_NONE;
+  record.values.binary_type = type;
+  return nullptr;
+}
+
+bool BuildReport::succeeded() const {
+  const DeviceBuild& values = records_.back().values;
+  return values.error == CL_SUCCESS && values.status == CL_BUILD_SUCCESS;
+}
+
 void BuildReport::append(BuildReport&& other) {
   std::move(other.records_.begin(), other.records_.end(), std::back_inserter(records_));
   std::move(other.asides_.begin(), other.asides_.end(), std::back_inserter(asides_));

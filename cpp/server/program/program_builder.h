@@ -87,12 +87,18 @@ class BuildReport {
   cl_program link(Device& device, const std::string& options, const std::vector<LinkInput>& inputs, StoredBuilds& store,
                   const std::string& owner, const std::function<FileLock()>& lock);
   cl_program inspect(const Program& program, Device& device, const StoredBuilds& store);
+  // Makes nothing yet of a program whose binary is a recipe.
+  cl_program accept_recipe(const Device& device, cl_program_binary_type type);
+  // The last program counts as a binary that was not built, although it is made.
+  void note_not_built() { records_.back().values.status = CL_BUILD_NONE; }
   // Takes over the records of another report.
   void append(BuildReport&& other);
   // Builds nothing: the server refuses what the client has sent, and gives the reason in the log.
   cl_program refuse(const Device& device, cl_int error, std::string_view log);
 
   bool prints() const;
+  // Whether the last program was made.
+  bool succeeded() const;
   bool executable(std::size_t index) const { return records_[index].values.executable != 0; }
   ProgramTraits traits(std::size_t index) const;
   const std::shared_ptr<UnusedKernels>& unused(std::size_t index) const { return asides_[index].unused; }

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/client/program/sealed_content.h"
+#include "runtime/client/program/recipes.h"
 
 namespace remotecl {
 namespace {
 
-constexpr std::array<std::uint8_t, 8> kBundleMagic = {0x7F, 'r', 'e', 'm', 'o', 't', 's', '\n'};
+constexpr SealMagic kBundleMagic = {0x7F, 'r', 'e', 'm', 'o', 't', 's', '\n'};
 constexpr std::uint32_t kBundleVersion = 1;
 
 struct BundlePart {
@@ -20,10 +20,6 @@ struct BundleContent {
   Sequence<BundlePart> parts;
   REMOTECL_FIELDS(parts)
 };
-
-std::string kind_of(const Device& device) {
-  return device.text(CL_DEVICE_NAME) + "\n" + device.text(CL_DRIVER_VERSION) + "\n" + device.text(CL_DEVICE_VERSION);
-}
 
 }  // namespace
 
@@ -40,13 +36,8 @@ std::vector<std::byte> pack_bundle(const std::vector<Device*>& members,
 }
 
 std::vector<std::vector<std::byte>> unpack_bundle(const std::vector<Device*>& members, Bytes bundle) {
-  Decoder decoder(bundle);
-  SealedHeading heading{};
-  if (!decoder.read(heading) || heading.magic != kBundleMagic) throw BinaryError("it is not for an automatic device");
-  if (heading.version != kBundleVersion) throw BinaryError("its format is that of another version of remotecl");
-  if (heading.digest != sha256(bundle.subspan(kSealedHeadingSize))) throw BinaryError("it has been changed or cut off");
-  BundleContent content;
-  if (!decoder.read(content) || !decoder.at_end()) throw BinaryError("its content is not what its format says");
+  if (!is_sealed_as(kBundleMagic, bundle)) throw BinaryError("it is not for an automatic device");
+  const auto content = unseal<BundleContent>(kBundleVersion, bundle);
   std::vector<std::vector<std::byte>> binaries;
   for (const Device* member : members) {
     const std::string kind = kind_of(*member);

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/client/program/sealed_content.h"
+#include "runtime/protocol/sealed_content.h"
 
 namespace remotecl {
 namespace {
 
-constexpr std::array<std::uint8_t, 8> kBinaryMagic = {0x7F, 'r', 'e', 'm', 'o', 't', 'e', '\n'};
+constexpr SealMagic kBinaryMagic = {0x7F, 'r', 'e', 'm', 'o', 't', 'e', '\n'};
 constexpr std::uint32_t kVersion = 1;
 // Beside OpenCL's qualifiers of an argument's type: the application was told nothing of it.
 constexpr std::uint64_t kIsHidden = std::uint64_t{1} << 63;
@@ -64,19 +64,8 @@ std::vector<std::byte> pack_binary(Bytes native, const std::map<std::string, Ker
 }
 
 BinaryContainer unpack_binary(Bytes binary) {
-  const bool is_ours =
-      binary.size() >= kBinaryMagic.size() && std::memcmp(binary.data(), kBinaryMagic.data(), kBinaryMagic.size()) == 0;
-  if (!is_ours) return {{binary.begin(), binary.end()}, {}};
-  Decoder decoder(binary);
-  SealedHeading heading{};
-  if (!decoder.read(heading)) throw BinaryError("it is cut off");
-  if (heading.version != kVersion) {
-    throw BinaryError("its format has version " + std::to_string(heading.version) + ", this remotecl reads version " +
-                      std::to_string(kVersion) + ": build the program from source");
-  }
-  if (heading.digest != sha256(binary.subspan(kSealedHeadingSize))) throw BinaryError("it has been changed or cut off");
-  Content content;
-  if (!decoder.read(content) || !decoder.at_end()) throw BinaryError("its content is not what its format says");
+  if (!is_sealed_as(kBinaryMagic, binary)) return {{binary.begin(), binary.end()}, {}};
+  const auto content = unseal<Content>(kVersion, binary);
   if (content.native.empty()) throw BinaryError("there is no binary in it");
   BinaryContainer container{{content.native.begin(), content.native.end()}, {}};
   content.kernels.for_each([&container](const KernelFacts& facts) {

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <map>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "runtime/base/bytes.h"
 #include "runtime/client/program/program.h"
+#include "runtime/protocol/sealed_content.h"
 
 namespace remotecl {
 
@@ -28,11 +28,6 @@ namespace remotecl {
 struct BinaryContainer {
   std::vector<std::byte> native;
   std::map<std::string, KernelInfo> kernels;  // names, kinds and qualifiers of arguments
-};
-
-// Says what is wrong with a container.
-struct BinaryError : std::runtime_error {
-  using std::runtime_error::runtime_error;
 };
 
 // Deterministic. Returns just the native binary if nothing is known beyond what it says itself.

@@ -117,11 +117,10 @@ cl_int Program::binary(Device& device, std::vector<std::byte>& binary) {
   binary.clear();
   if (device.is_automatic()) return bundle(device, binary);
   const DeviceBuildInfo build = build_info(device);
-  if (build.status != CL_BUILD_SUCCESS || is_put_off(device)) {
-    const auto at = std::find(devices_.begin(), devices_.end(), &device);
-    if (code_.origin == ProgramOrigin::kBinaries && at != devices_.end()) {
-      const auto index = static_cast<std::size_t>(at - devices_.begin());
-      binary = pack_binary(code_.parts[index], code_.contained[index]);
+  const auto* const own = given(device);
+  if (build.status != CL_BUILD_SUCCESS || is_put_off(device) || (own != nullptr && is_recipe(*own))) {
+    if (own != nullptr) {
+      binary = pack_binary(*own, *contained(device));
       return CL_SUCCESS;
     }
     return device.lost() ? binary_of_alike(device, binary) : CL_SUCCESS;
@@ -162,6 +161,31 @@ cl_int Program::binary_of_alike(const Device& lost, std::vector<std::byte>& bina
   return all_lost ? CL_DEVICE_NOT_AVAILABLE : CL_SUCCESS;
 }
 
+const std::vector<std::byte>* Program::given(const Device& device) const {
+  const auto at = std::find(devices_.begin(), devices_.end(), &device);
+  const bool has_any = code_.origin == ProgramOrigin::kBinaries && at != devices_.end();
+  return has_any ? &code_.parts[static_cast<std::size_t>(at - devices_.begin())] : nullptr;
+}
+
+std::shared_ptr<const std::vector<std::byte>> Program::recipe(const Device& device) const {
+  std::shared_ptr<const std::vector<std::byte>> found = build_info(device).binary;
+  if (const auto* const own = given(device); own != nullptr) {
+    found = std::make_shared<const std::vector<std::byte>>(*own);
+  }
+  return found != nullptr && is_recipe(*found) ? found : nullptr;
+}
+
+Recipes Program::recipes_of(const std::vector<Device*>& devices, ProgramRecipe recipe) const {
+  if (code_.origin != ProgramOrigin::kSource && code_.origin != ProgramOrigin::kIl) return {};
+  recipe.is_il = code_.origin == ProgramOrigin::kIl ? 1 : 0;
+  recipe.code = as_bytes(code_.text);
+  std::vector<RecipeConstant> constants;
+  const MutexLock lock(mutex_);
+  for (const auto& [constant, value] : constants_) constants.push_back({constant, Bytes(value)});
+  recipe.constants = std::span<const RecipeConstant>(constants);
+  return recipes_for(devices, recipe);
+}
+
 const std::map<std::string, KernelInfo>* Program::contained(const Device& device) const {
   const auto at = std::find(devices_.begin(), devices_.end(), &device);
   const bool has_any = code_.origin == ProgramOrigin::kBinaries && at != devices_.end();
@@ -183,6 +207,9 @@ cl_int Program::specialize(cl_uint constant, Bytes value) {
     if (*error != CL_SUCCESS) return *error;
     result = CL_SUCCESS;
   }
+  if (result != CL_SUCCESS) return result;
+  const MutexLock lock(mutex_);
+  constants_[constant].assign(value.begin(), value.end());
   return result;
 }
 

@@ -11,6 +11,7 @@
 #include "runtime/base/mutex.h"
 #include "runtime/client/objects/context.h"
 #include "runtime/client/objects/handle.h"
+#include "runtime/client/program/recipes.h"
 #include "runtime/protocol/messages.h"
 
 namespace remotecl {
@@ -51,8 +52,8 @@ struct DeviceBuildInfo {
   bool has_constructors = false;
   bool has_destructors = false;
   std::map<std::string, KernelInfo> kernels;
-  // Set once it was asked for. It must not change afterwards: the caller has been told its size, and has no
-  // room for more.
+  // Set once it was asked for, or as a recipe when the build begins. It must not change afterwards: the caller has been
+  // told its size, and has no room for more.
   std::shared_ptr<const std::vector<std::byte>> binary;
 };
 
@@ -61,8 +62,9 @@ enum class ProgramOrigin { kSource, kBinaries, kIl, kBuiltInKernels, kLink };
 // The origin of a program.
 struct ProgramCode {
   ProgramOrigin origin = ProgramOrigin::kSource;
-  std::string text;                           // source or IL
-  std::vector<std::vector<std::byte>> parts;  // for each device: the native binary, or the names of built-in kernels
+  std::string text;  // source or IL
+  // For each device: the native binary or a recipe, or the names of built-in kernels.
+  std::vector<std::vector<std::byte>> parts;
   std::vector<std::map<std::string, KernelInfo>> contained;  // for each device: what our binary says of its kernels
 };
 
@@ -165,6 +167,7 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
     std::vector<Ref<Program>> uses;  // other programs, kept until the servers have answered
     bool is_late = false;            // it was deferred, so kernels may exist already
     std::string objection{};         // why it cannot be sent, for the log
+    Recipes recipes{};
   };
   // A binary that the server gets only when it needs it. This is done for binaries that we packed ourselves,
   // which are very likely valid.
@@ -196,6 +199,14 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
   static bool are_alike(const Device& one, const Device& other);
   cl_int binary_of_alike(const Device& lost, std::vector<std::byte>& binary);
   cl_int result_of(const Build& build) const;
+  // The binary or recipe for the device that the program was created with; null if there is none.
+  const std::vector<std::byte>* given(const Device& device) const;
+  // The recipe of what was built last, or of what the program was created with; null if there is none.
+  std::shared_ptr<const std::vector<std::byte>> recipe(const Device& device) const;
+  // For the devices of a build or a compilation of source or IL; others have none.
+  Recipes recipes_of(const std::vector<Device*>& devices, ProgramRecipe recipe) const;
+  static Recipes recipes_of_link(const std::vector<Device*>& devices, const std::string& options,
+                                 const std::vector<Ref<Program>>& inputs);
   // The kernels that the device's binary describes; null if the program was not created from our own binaries.
   const std::map<std::string, KernelInfo>* contained(const Device& device) const;
   void store(Session& session, const std::vector<Device*>& devices, const Bytes* payload) REQUIRES(mutex_);
@@ -210,6 +221,7 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
   IndexSet created_on_ GUARDED_BY(mutex_);    // the indices of sessions
   unsigned building_ GUARDED_BY(mutex_) = 0;  // calls in progress
   std::map<const Device*, DeviceBuildInfo> builds_ GUARDED_BY(mutex_);
+  std::map<cl_uint, std::vector<std::byte>> constants_ GUARDED_BY(mutex_);
   std::vector<std::size_t> told_sizes_ GUARDED_BY(mutex_);  // empty: none were asked for
   std::map<Session*, PutOff> put_off_ GUARDED_BY(mutex_);
   std::atomic<bool> has_put_off_{false};

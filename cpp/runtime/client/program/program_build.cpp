@@ -65,11 +65,7 @@ bool has_option(const std::string& options, const char* option) { return options
 // Programs that are made for one of them work on the other, so far as a client can know.
 bool Program::are_alike(const Device& one, const Device& other) {
   if (one.parent() != nullptr || other.parent() != nullptr) return false;
-  const auto says_the_same = [&](cl_device_info name) { return one.text(name) == other.text(name); };
-  const auto* const platform = one.platform_info(CL_PLATFORM_NAME);
-  const auto* const other_platform = other.platform_info(CL_PLATFORM_NAME);
-  if (platform == nullptr || other_platform == nullptr || *platform != *other_platform) return false;
-  return says_the_same(CL_DEVICE_NAME) && says_the_same(CL_DRIVER_VERSION) && says_the_same(CL_DEVICE_VERSION);
+  return kind_of(one) == kind_of(other);
 }
 
 // A call in progress. The last server to answer completes it.
@@ -94,6 +90,7 @@ cl_int Program::run(Build build, Send&& send) {
       info.options = build.options;
       info.log = build.objection;
       info.allows_remainder = build.allows_remainder;
+      if (const auto at = build.recipes.find(device); at != build.recipes.end()) info.binary = at->second;
     }
     if (!build.objection.empty()) return CL_OUT_OF_RESOURCES;
     ++building_;
@@ -184,7 +181,7 @@ std::map<Session*, Session*> Program::builders_of(const std::vector<Device*>& de
   std::vector<Device*> ordered = devices;
   std::ranges::stable_sort(ordered, {}, [](const Device* device) { return device->session().index(); });
   for (Device* device : ordered) {
-    if (device->lost() || device->number<cl_uint>(kDeviceSharesBuilds) == 0) continue;
+    if (device->lost() || device->number<cl_uint>(kDeviceHasBinaries) == 0) continue;
     const auto first = std::ranges::find_if(firsts, [&](const Device* each) {
       const auto at = builders.find(&each->session());
       const bool asks = at != builders.end() && at->second != at->first;
@@ -214,6 +211,9 @@ cl_int Program::build_now(Build build) {
   const EncodedFiles encoded(files);
   BuildProgram message{id_, 0, {}, files.options, std::span(encoded.folders), std::span(encoded.headers)};
   build.objection = objection_to(message);
+  build.recipes =
+      recipes_of(build.devices,
+                 {{}, RecipeKind::kBuild, 0, {}, message.options, message.include_folders, message.headers, {}, {}});
   const std::map<Session*, Session*> builders = builders_of(build.devices);
   const BuildId shared = builders.empty() ? 0 : next_id();
   return run(std::move(build), [&](Session& session, Token token, Array<std::uint32_t> indices) {
@@ -236,11 +236,13 @@ cl_int Program::compile(const std::vector<Device*>& devices, const std::string& 
   std::set<std::string> names;
   std::vector<IncludedProgram> named;
   std::vector<Ref<Program>> uses;
+  std::vector<RecipePart> parts;
   for (const Included& other : included) {
     sources.push_back(other.program->source_text());
     names.insert(other.name);
     named.push_back({other.program->id(), other.name});
     uses.push_back(other.program);
+    parts.push_back({other.name, as_bytes(other.program->source_text())});
   }
   IncludeFiles files;
   try {
@@ -256,8 +258,18 @@ cl_int Program::compile(const std::vector<Device*>& devices, const std::string& 
                          std::span(encoded.folders),
                          std::span(encoded.headers),
                          std::span(std::as_const(named))};
-  return run({in_place_of(devices), options, notify, allows_remainder_by(options), CL_COMPILE_PROGRAM_FAILURE,
-              std::move(uses), false, objection_to(message)},
+  const std::vector<Device*> all = in_place_of(devices);
+  Recipes recipes = recipes_of(all, {{},
+                                     RecipeKind::kCompile,
+                                     0,
+                                     {},
+                                     message.options,
+                                     message.include_folders,
+                                     message.headers,
+                                     {},
+                                     std::span<const RecipePart>(parts)});
+  return run({all, options, notify, allows_remainder_by(options), CL_COMPILE_PROGRAM_FAILURE, std::move(uses), false,
+              objection_to(message), std::move(recipes)},
              [&](Session& session, Token token, Array<std::uint32_t> indices) {
                create_on(session);
                for (const Included& other : included) other.program->create_on(session);
@@ -265,6 +277,23 @@ cl_int Program::compile(const std::vector<Device*>& devices, const std::string& 
                message.devices = indices;
                session.send(message);
              });
+}
+
+// There is none where an input has none, as a native binary of the application's.
+Recipes Program::recipes_of_link(const std::vector<Device*>& devices, const std::string& options,
+                                 const std::vector<Ref<Program>>& inputs) {
+  Recipes recipes;
+  for (Device* const device : devices) {
+    std::vector<std::shared_ptr<const std::vector<std::byte>>> found;
+    std::vector<RecipePart> parts;
+    for (const Ref<Program>& input : inputs) {
+      if (const auto& recipe = found.emplace_back(input->recipe(*device))) parts.push_back({{}, Bytes(*recipe)});
+    }
+    if (parts.size() != inputs.size()) continue;
+    const RecipeKind kind = has_option(options, "-create-library") ? RecipeKind::kLinkLibrary : RecipeKind::kLink;
+    recipes.merge(recipes_for({device}, {{}, kind, 0, {}, options, {}, {}, {}, std::span<const RecipePart>(parts)}));
+  }
+  return recipes;
 }
 
 cl_int Program::link(const std::vector<Device*>& devices, const std::string& options, std::vector<Ref<Program>> inputs,
@@ -275,12 +304,14 @@ cl_int Program::link(const std::vector<Device*>& devices, const std::string& opt
     ids.push_back(input->id());
     for (const Device* device : devices) remainder = remainder && input->allows_remainder(*device);
   }
-  return run({devices, options, notify, remainder, CL_LINK_PROGRAM_FAILURE, std::move(inputs)},
-             [&](Session& session, Token token, Array<std::uint32_t> indices) {
-               const MutexLock lock(mutex_);
-               created_on_.add(session.index());
-               session.send(LinkProgram{id_, token, indices, options, std::span<const ObjectId>(ids)});
-             });
+  Recipes recipes = recipes_of_link(devices, options, inputs);
+  return run(
+      {devices, options, notify, remainder, CL_LINK_PROGRAM_FAILURE, std::move(inputs), false, {}, std::move(recipes)},
+      [&](Session& session, Token token, Array<std::uint32_t> indices) {
+        const MutexLock lock(mutex_);
+        created_on_.add(session.index());
+        session.send(LinkProgram{id_, token, indices, options, std::span<const ObjectId>(ids)});
+      });
 }
 
 cl_int Program::inspect(const std::vector<Device*>& devices) {

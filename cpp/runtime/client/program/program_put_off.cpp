@@ -7,6 +7,16 @@
 #include "runtime/client/support/stderr_notice.h"
 
 namespace remotecl {
+namespace {
+
+// Whether it is a recipe of a program that has kernels, and not of an object or a library.
+bool is_for_kernels(Bytes binary) {
+  if (!is_recipe(binary)) return false;
+  const RecipeKind kind = open_recipe(binary).kind;
+  return kind == RecipeKind::kBuild || kind == RecipeKind::kLink;
+}
+
+}  // namespace
 
 // Servers with a queue will run kernels, so they are asked now. At least one server must say whether its
 // driver accepts the binary, and what it knows of its kernels.
@@ -24,7 +34,7 @@ std::vector<Device*> Program::inspected_now(const std::vector<Device*>& devices)
   }
   for (const Device* device : devices) {
     // A binary that is not ours may be invalid.
-    if (contained(*device)->empty()) needed.add(device->session().index());
+    if (contained(*device)->empty() && !is_for_kernels(*given(*device))) needed.add(device->session().index());
   }
   std::vector<Device*> now;
   const MutexLock lock(mutex_);

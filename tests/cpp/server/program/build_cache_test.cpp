@@ -28,7 +28,7 @@ Ref<Program> make_program(std::string_view source, ProgramOrigin origin = Progra
 }
 
 std::string key_of(std::string_view source, std::string_view options = {}) {
-  return BuildCache::key(*make_program(source), {1, 1, {}, options, {}, {}});
+  return BuildCache::key(*make_program(source), {options, {}, {}});
 }
 
 TEST(BuildKeyTest, AllThatMattersIsInTheKey) {
@@ -47,9 +47,9 @@ TEST(BuildKeyTest, WhatMustNotBeSharedHasNone) {
   EXPECT_EQ(key_of("# import <somewhere.h>"), "");
   EXPECT_EQ(key_of(kSource, "-include somewhere.h"), "");
   const HeaderFile header[] = {{"/a/h", as_bytes("1")}};
-  EXPECT_EQ(BuildCache::key(*make_program(kSource), {1, 1, {}, {}, {}, std::span<const HeaderFile>(header)}), "");
+  EXPECT_EQ(BuildCache::key(*make_program(kSource), {{}, {}, std::span<const HeaderFile>(header)}), "");
   EXPECT_EQ(key_of(std::string(2u << 20, ' ')), "") << "too long to be kept";
-  EXPECT_EQ(BuildCache::key(*make_program(kSource, ProgramOrigin::kIl), {1, 1, {}, {}, {}, {}}), "");
+  EXPECT_EQ(BuildCache::key(*make_program(kSource, ProgramOrigin::kIl), {}), "");
 }
 
 class BuildCacheTest : public ::testing::Test {
