@@ -127,7 +127,12 @@ bool make_private(const fs::path& folder) {
          (status.st_mode & 077) == 0;
 }
 
+// In a contained process, which works in its temporary folder, all paths are relative to it: that folder has another
+// name each time, and drivers use the options as keys of what they keep for later processes.
 fs::path private_folder(const fs::path& parent) {
+  std::error_code error;
+  fs::path relative = "remotecl-programs";
+  if (fs::equivalent(parent, ".", error) && make_private(relative)) return relative;
   fs::path folder = parent / ("remotecl-" + std::to_string(::geteuid()));
   return make_private(folder) ? folder : scratch_folder(parent);
 }

@@ -61,8 +61,8 @@ class FileLock {
 };
 
 // Writes the files that a client's program includes to where the native compiler finds them. Equal files get
-// equal paths, even in another run of a daemon, because drivers use the options as keys of their caches. Any
-// thread.
+// equal paths, even in another run of a daemon or another process of a session, because drivers use the options as keys
+// of their caches. Any thread. The process must not change its working folder.
 class ProgramFiles {
  public:
   // Uses a folder that only this user can enter, in `folder`, by default TMPDIR or /tmp.

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <set>
 #include <system_error>
 
 #include "store/temporary_folder.h"
@@ -25,6 +26,27 @@ class ProgramFilesTest : public ::testing::Test {
   const std::string content_ = std::string(4096, ' ');
   const std::vector<HeaderFile> headers_{{"/home/client/table.h", as_bytes(content_)}};
 };
+
+// Drivers use the options as keys of what they keep for later processes, and a contained process's folder has another
+// name each time.
+TEST_F(ProgramFilesTest, InTheWorkingFolderOptionsDoNotDependOnItsName) {
+  const std::vector<IncludeFolder> folders{{"/home/client"}};
+  const ClientFiles sent{"-Werror", std::span(folders), std::span<const HeaderFile>(headers_)};
+  const fs::path before = fs::current_path();
+  std::set<std::string> options;
+  for (int i = 0; i < 2; ++i) {
+    const TemporaryFolder folder;
+    fs::current_path(folder.path());
+    {
+      const WrittenFiles written = ProgramFiles(folder.path()).write(sent);
+      const std::string& all = *options.insert(written.options()).first;
+      EXPECT_TRUE(fs::is_regular_file(fs::path(all.substr(all.find("-I ") + 3)) / "table.h")) << all;
+      EXPECT_EQ(written.client_log(all.substr(all.find("-I ") + 3) + "/table.h:1"), "/home/client/table.h:1");
+    }
+    fs::current_path(before);
+  }
+  EXPECT_EQ(options.size(), 1u);
+}
 
 // As by systemd-tmpfiles, which removes what nobody has used for ten days.
 TEST_F(ProgramFilesTest, TheFolderMayBeRemovedMeanwhile) {
