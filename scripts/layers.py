@@ -68,10 +68,7 @@ def read_rooms() -> dict[str, Room]:
                     lists[keyword].append(word)
             rooms[folder] = Room(folder, set(lists["SOURCES"]), set(lists["USES"]))
     # A shared library, and no room's way to others.
-    client = {folder for folder in rooms if folder.startswith("runtime/client/")} - {
-        "runtime/client/split/proof",
-        "runtime/client/upload",
-    }
+    client = {folder for folder in rooms if folder.startswith("runtime/client/")} - {"runtime/client/upload"}
     sources = re.findall(r"\w+\.cpp", (CPP / "icd/CMakeLists.txt").read_text())
     rooms["icd"] = Room("icd", set(sources), client | {"runtime/base", "runtime/memory", "runtime/protocol"})
     return rooms

@@ -6,7 +6,6 @@
 #include "icd/image_checks.h"
 #include "icd/wait_list.h"
 #include "runtime/client/objects/svm.h"
-#include "runtime/client/split/automatic_split.h"
 
 namespace {
 
@@ -192,10 +191,6 @@ cl_int enqueue_range(cl_command_queue command_queue, cl_kernel kernel_handle, cl
     return dependencies.finish(enqueue_marker(queue, false, type, dependencies.wait(), dependencies.event()));
   }
   if (!is_doubtful(kernel, queue.device(), range)) {
-    if (queue.members() != nullptr && type == CL_COMMAND_NDRANGE_KERNEL) {
-      return dependencies.finish(
-          enqueue_kernel_on_members(queue, kernel, range, dependencies.wait(), dependencies.event()));
-    }
     return dependencies.finish(enqueue_kernel(queue, kernel, range, type, dependencies.wait(), dependencies.event()));
   }
   Ref<Event> made;

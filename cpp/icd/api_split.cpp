@@ -1,10 +1,8 @@
 #include "icd/enqueue_checks.h"
-#include "icd/json_result.h"
 #include "icd/root.h"
 #include "icd/wait_list.h"
 #include "remotecl/remotecl.h"
 #include "runtime/client/commands/automatic_queue.h"
-#include "runtime/client/split/proven_slices.h"
 #include "runtime/client/split/split_kernel.h"
 
 using namespace remotecl;
@@ -25,8 +23,15 @@ class Targets {
     }
   }
 
-  // The queues that the application named.
-  std::span<CommandQueue* const> named() const { return named_; }
+  NDRange checked_range(Kernel& kernel, cl_uint dimension, cl_uint work_dimensions, const size_t* offset,
+                        const size_t* global, const size_t* local) const {
+    NDRange range{};
+    for (CommandQueue* queue : named_) {
+      range = icd::checked_range(*queue, kernel, work_dimensions, offset, global, local);
+    }
+    require(dimension < range.dimensions, CL_INVALID_VALUE);
+    return range;
+  }
   // Reserves the launch's place in the order of queues on the automatic device. Nothing may be refused afterwards.
   void take_place(Kernel& kernel) {
     for (CommandQueue* queue : named_) {
@@ -66,41 +71,12 @@ class Targets {
   std::vector<Ref<Event>> before_;
 };
 
-NDRange checked_range(const Targets& targets, Kernel& kernel, cl_uint dimension, cl_uint work_dimensions,
-                      const size_t* offset, const size_t* global, const size_t* local) {
-  NDRange range{};
-  for (CommandQueue* queue : targets.named()) {
-    range = icd::checked_range(*queue, kernel, work_dimensions, offset, global, local);
-  }
-  require(dimension < range.dimensions, CL_INVALID_VALUE);
-  return range;
-}
-
 std::vector<Slice> slices_of(std::span<const remotecl_slice> given) {
   std::vector<Slice> slices;
   for (const remotecl_slice& one : given) {
     slices.push_back({one.argument, one.overwrites != 0, one.item_bytes, one.before, one.after});
   }
   return slices;
-}
-
-// The slices of the call or, if it gives none, those declared for the kernel.
-std::vector<Slice> declared_slices(Kernel& kernel, cl_uint dimension, std::span<const remotecl_slice> given) {
-  if (!given.empty()) return slices_of(given);
-  DeclaredSlices declared = kernel.slices();
-  return declared.dimension == dimension ? std::move(declared.slices) : std::vector<Slice>();
-}
-
-// The declared slices, if they suffice; if none are declared, the proven ones.
-std::vector<Slice> checked_slices(const Targets& targets, Kernel& kernel, const NDRange& range, cl_uint dimension,
-                                  std::span<const remotecl_slice> given) {
-  std::vector<Slice> slices = declared_slices(kernel, dimension, given);
-  const cl_int error = SplitKernel::check_slices(kernel, slices);
-  if (error == CL_SUCCESS) return slices;
-  require(slices.empty(), error);
-  ProvenSlices proven = prove_slices(kernel, targets.named(), range, dimension);
-  require(proven.why_not.empty(), CL_INVALID_OPERATION);
-  return std::move(proven.slices);
 }
 
 }  // namespace
@@ -114,8 +90,10 @@ cl_int remotecl_enqueue_split(cl_uint queue_count, const cl_command_queue* queue
     Kernel& kernel = icd::object<Kernel>(kernel_handle);
     icd::Dependencies dependencies(kernel.context(), wait_count, wait_list, event);
     Targets targets(std::span(queues, queue_count), kernel);
-    const NDRange range = checked_range(targets, kernel, dimension, work_dimensions, offset, global, local);
-    const std::vector<Slice> parts = checked_slices(targets, kernel, range, dimension, std::span(slices, slice_count));
+    const NDRange range = targets.checked_range(kernel, dimension, work_dimensions, offset, global, local);
+    const std::vector<Slice> parts = slices_of(std::span(slices, slice_count));
+    const cl_int error = SplitKernel::check_slices(kernel, parts);
+    require(error == CL_SUCCESS, error);
     targets.take_place(kernel);
     const std::vector<Event*> wait = targets.wait(dependencies.wait());
     if (icd::is_empty(range)) {
@@ -124,31 +102,5 @@ cl_int remotecl_enqueue_split(cl_uint queue_count, const cl_command_queue* queue
     }
     SplitKernel split(icd::root().speeds, targets.queues(), kernel, range, dimension, parts, wait);
     return dependencies.finish(split.run(dependencies.event()));
-  });
-}
-
-char* remotecl_explain_split(cl_uint queue_count, const cl_command_queue* queues, cl_kernel kernel_handle,
-                             cl_uint dimension, cl_uint work_dimensions, const size_t* offset, const size_t* global) {
-  return icd::create(nullptr, [&]() -> char* {
-    require(queue_count != 0 && queues != nullptr, CL_INVALID_VALUE);
-    Kernel& kernel = icd::object<Kernel>(kernel_handle);
-    const Targets targets(std::span(queues, queue_count), kernel);
-    const NDRange range = checked_range(targets, kernel, dimension, work_dimensions, offset, global, nullptr);
-    const std::vector<Slice> declared = declared_slices(kernel, dimension, {});
-    if (!declared.empty() || SplitKernel::check_slices(kernel, {}) == CL_SUCCESS) return nullptr;
-    const ProvenSlices proven = prove_slices(kernel, targets.named(), range, dimension);
-    return proven.why_not.empty() ? nullptr : copy_json(proven.why_not);
-  });
-}
-
-cl_int remotecl_set_kernel_slices(cl_kernel kernel_handle, cl_uint dimension, cl_uint slice_count,
-                                  const remotecl_slice* slices) {
-  return icd::enter([&] {
-    Kernel& kernel = icd::object<Kernel>(kernel_handle);
-    require(dimension < 3 && (slice_count == 0 || slices != nullptr), CL_INVALID_VALUE);
-    DeclaredSlices declared{dimension, slices_of(std::span(slices, slice_count))};
-    const cl_int error = SplitKernel::check_form(kernel, declared.slices);
-    if (error == CL_SUCCESS) kernel.set_slices(std::move(declared));
-    return error;
   });
 }

@@ -20,18 +20,6 @@ json device_json(const Device* device) {
           {"index", device->index()}};
 }
 
-json parts_json(const Placement::Decision& decision) {
-  json parts = json::array();
-  for (const Placement::Decision::Part& part : decision.parts) {
-    parts.push_back({{"device", device_json(part.device)},
-                     {"share", part.share},
-                     {"transfer_s", part.why.estimate.transfer},
-                     {"bytes", part.why.estimate.bytes},
-                     {"runs_s", part.why.estimate.seconds}});
-  }
-  return parts;
-}
-
 json decision_json(const Placement::Decision& decision) {
   const schedule::Placement& why = decision.why;
   return {{"kernel", decision.kernel},
@@ -47,8 +35,6 @@ json decision_json(const Placement::Decision& decision) {
           {"score", why.score},
           {"runner_up", device_json(decision.runner_up)},
           {"runner_up_score", decision.runner_up == nullptr ? json() : json(why.second)},
-          {"parts", parts_json(decision)},
-          {"gather_s", decision.gather},
           {"text", decision.text}};
 }
 

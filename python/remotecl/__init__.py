@@ -58,10 +58,10 @@ from ._observe.status import DeviceStatus, LinkStatus, ServerStatus, SessionStat
 from ._observe.stores import StoreStatus
 from ._observe.traffic import Amount, Compressed, Flow, Traffic
 from ._schedule.automatic import auto
-from ._schedule.explanation import Explanation, KernelPart, explain
+from ._schedule.explanation import Explanation, explain
 from ._schedule.fallback import Adaptive, AdaptiveFrame, adaptive
 from ._schedule.python_policy import Candidate, PolicyTask
-from ._schedule.split import Slice, set_slices, split
+from ._schedule.split import Slice, split
 from ._tracing.event_graph import EventEdge, EventGraph, EventGraphError, EventNode, event_graph
 from ._tracing.lanes import LaneList, LaneSummary
 from ._tracing.records import TraceDevice, TraceRecord
@@ -93,7 +93,6 @@ __all__ = [
     "EventNode",
     "Explanation",
     "Flow",
-    "KernelPart",
     "LaneList",
     "LaneSummary",
     "LinkList",
@@ -154,7 +153,6 @@ __all__ = [
     "server_of",
     "servers",
     "set_content_size",
-    "set_slices",
     "split",
     "stats",
     "status",

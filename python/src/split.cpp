@@ -1,7 +1,5 @@
 #include <pybind11/stl.h>
 
-#include <optional>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -41,27 +39,6 @@ std::pair<int, Handle> enqueue_split(const std::vector<Handle>& queues, Handle k
   return {code, reinterpret_cast<Handle>(event)};
 }
 
-// An OpenCL error code.
-int set_kernel_slices(Handle kernel, cl_uint dimension, const std::vector<SliceTuple>& slices) {
-  const std::vector<remotecl_slice> parts = slices_of(slices);
-  return remotecl_set_kernel_slices(reinterpret_cast<cl_kernel>(kernel), dimension, static_cast<cl_uint>(parts.size()),
-                                    parts.data());
-}
-
-// Why a kernel cannot be divided without slices, or None.
-std::optional<std::string> explain_split(const std::vector<Handle>& queues, Handle kernel, cl_uint dimension,
-                                         const std::vector<std::size_t>& offset,
-                                         const std::vector<std::size_t>& global) {
-  const auto targets = objects<cl_command_queue>(queues);
-  char* const text = remotecl_explain_split(
-      static_cast<cl_uint>(targets.size()), targets.data(), reinterpret_cast<cl_kernel>(kernel), dimension,
-      static_cast<cl_uint>(global.size()), offset.empty() ? nullptr : offset.data(), global.data());
-  if (text == nullptr) return std::nullopt;
-  std::string why = text;
-  remotecl_free(text);
-  return why;
-}
-
 }  // namespace
 
 void bind_split(py::module_& module) {
@@ -69,11 +46,6 @@ void bind_split(py::module_& module) {
              py::arg("offset"), py::arg("global_size"), py::arg("local_size"), py::arg("slices"), py::arg("wait_for"),
              py::call_guard<py::gil_scoped_release>(),
              "Divides a kernel among queues; returns an OpenCL error code and the event.");
-  module.def("explain_split", &explain_split, py::arg("queues"), py::arg("kernel"), py::arg("dimension"),
-             py::arg("offset"), py::arg("global_size"), py::call_guard<py::gil_scoped_release>(),
-             "Why a kernel cannot be divided without slices, or None.");
-  module.def("set_kernel_slices", &set_kernel_slices, py::arg("kernel"), py::arg("dimension"), py::arg("slices"),
-             "Declares which bytes a kernel's launches touch; returns an OpenCL error code.");
 }
 
 }  // namespace remotecl::python

@@ -49,48 +49,6 @@ def test_it_is_not_listed_unless_wanted(run_program, addresses):
     assert "automatic" not in result.stdout
 
 
-@pytest.mark.parametrize(
-    ("first", "declaration"),
-    [("from[i]", ""), ("get_global_size(0) > 0 ? from[i] : 0", "remotecl.set_slices(series, {1: 4})")],
-    ids=["proven", "declared"],
-)
-def test_a_long_kernel_divides_itself_and_says_so(run_program, addresses, first, declaration):
-    source = """
-import numpy, pyopencl, remotecl
-context = pyopencl.Context([remotecl.auto("earliest-finish")])
-queue = pyopencl.CommandQueue(context)
-program = pyopencl.Program(context, '''
-kernel void series(global const float* from, global float* to) {
-  const int i = get_global_id(0);
-  float sum = FIRST;
-  for (int k = 0; k < 1000; ++k) sum = sin(sum) + 0.5f;
-  to[i] = sum;
-}
-''').build(cache_dir=False)
-series = pyopencl.Kernel(program, "series")
-DECLARATION
-count = 1 << 16
-values = numpy.linspace(0, 1, count, dtype=numpy.float32)
-source = pyopencl.Buffer(context, pyopencl.mem_flags.READ_ONLY | pyopencl.mem_flags.COPY_HOST_PTR, hostbuf=values)
-to = pyopencl.Buffer(context, pyopencl.mem_flags.READ_WRITE, values.nbytes)
-results, parts = [], ()
-while not parts and len(results) < 20:
-    event = series(queue, (count,), None, source, to)
-    result = numpy.empty_like(values)
-    pyopencl.enqueue_copy(queue, result, to)
-    results.append(result)
-    parts = remotecl.explain(event).parts
-assert len(parts) == 2 and len(results) > 2, parts
-assert len({part.server for part in parts}) == 2, parts
-assert abs(sum(part.share for part in parts) - 1) < 1e-6, parts
-assert "divided" in str(remotecl.explain(event))
-assert all(numpy.array_equal(result, results[0]) for result in results)
-assert sum(one.kernels for one in remotecl.stats().placements) == len(results) + 1
-"""
-    source = source.replace("FIRST", first).replace("DECLARATION", declaration)
-    run_program(source, REMOTECL_SERVERS=addresses)
-
-
 def test_a_kernel_says_why_it_runs_where_it_does(run_program, addresses):
     source = """
 import numpy, pyopencl, remotecl

@@ -91,45 +91,6 @@ def test_what_cannot_be_divided_is_refused(queues, program):
         split(slow, data.data, _0=remotecl.Slice(4, before=1))
 
 
-def test_slices_follow_from_the_source(queues):
-    data = cl.array.zeros(queues[0], 4096, np.int32)
-    source = "kernel void add(global int* a, int b) { a[get_global_id(0)] += b; }"
-    add = cl.Program(queues[0].context, source).build(cache_dir=False).add
-    remotecl.split(add, queues, (4096,), None, data.data, np.int32(5)).wait()
-    assert data.get().tolist() == [5] * 4096
-
-
-def test_slices_may_be_declared_once(queues):
-    data, total = cl.array.arange(queues[0], 4096, dtype=np.int32), cl.array.zeros(queues[0], 4096, np.int32)
-    source = "kernel void copy(global int* a, global int* b) { int i = get_global_id(0); b[i] = atomic_add(a + i, 0); }"
-    copy = cl.Program(queues[0].context, source).build(cache_dir=False).copy
-    remotecl.set_slices(copy, {0: 4, 1: remotecl.Slice(4, overwrites=True)})
-    with pytest.raises(ValueError, match="does not prove that dimension 1"):
-        remotecl.split(copy, queues, (4096, 1), None, data.data, total.data, dimension=1)
-    remotecl.split(copy, queues, (4096,), None, data.data, total.data).wait()
-    assert total.get().tolist() == list(range(4096))
-    remotecl.set_slices(copy, {0: 4})
-    with pytest.raises(ValueError, match="copy may write a buffer that has no slice"):
-        remotecl.split(copy, queues, (4096,), None, data.data, total.data)
-    remotecl.set_slices(copy, {})
-    with pytest.raises(ValueError, match="does not prove that dimension 0"):
-        remotecl.split(copy, queues, (4096,), None, data.data, total.data)
-    with pytest.raises(ValueError, match="no dimension 3 to divide"):
-        remotecl.set_slices(copy, {0: 4}, dimension=3)
-    with pytest.raises(ValueError, match="it has 2, from 0 on"):
-        remotecl.set_slices(copy, {2: 4})
-    with pytest.raises(ValueError, match="at least 1 byte"):
-        remotecl.set_slices(copy, {0: 0})
-
-
-def test_a_refusal_without_slices_says_what_is_not_proven(queues):
-    count = cl.Program(queues[0].context, SOURCE).build(cache_dir=False).count
-    data = cl.array.zeros(queues[0], 64, np.int32)
-    total = cl.array.zeros(queues[0], 1, np.int32)
-    with pytest.raises(ValueError, match=r"line 8, 'atomic_add': atomic operations .* Declare in `slices`"):
-        remotecl.split(count, queues, (64,), None, data.data, total.data)
-
-
 def test_queues_of_another_platform_are_refused():
     found = [platform for platform in cl.get_platforms() if platform.name != "remotecl"]
     if not found:

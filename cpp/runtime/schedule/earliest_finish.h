@@ -15,7 +15,6 @@ class EarliestFinish : public Policy {
   std::string_view name() const override { return "earliest-finish"; }
   std::string_view reason() const override { return "earliest finish"; }
   Choice choose(const Situation& situation) override;
-  bool divides() const override { return true; }
 };
 
 }  // namespace remotecl::schedule

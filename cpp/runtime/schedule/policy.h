@@ -32,8 +32,6 @@ class Policy {
   // What a placement is good for, in a word or two: "earliest finish".
   virtual std::string_view reason() const = 0;
   virtual Choice choose(const Situation& situation) = 0;
-  // Whether long tasks may be divided among devices, so that they end sooner.
-  virtual bool divides() const { return false; }
   virtual void finished(const Result&) {}
 };
 

@@ -10,14 +10,6 @@ namespace {
 constexpr std::size_t kInFlight = 1024;
 // How often a busy device reports its progress if nothing else does.
 constexpr Seconds kWatchPeriod = 10e-3;
-// More parts than that gain little, and each costs messages.
-constexpr std::size_t kPartsMax = 16;
-// Parts stay as they were if that makes a launch this much longer at most.
-constexpr double kTolerance = 1.05;
-// What parts cost besides their work, and the part of the whole's time that they may take, because estimates are a
-// little wrong and other programs may use the devices, too.
-constexpr Seconds kPartCost = 200e-6;
-constexpr double kClearly = 0.8;
 
 }  // namespace
 
@@ -58,8 +50,7 @@ KernelId Scheduler::add_kernel(std::string name) {
   return static_cast<KernelId>(kernels_.size() - 1);
 }
 
-template <class Choose>
-Placement Scheduler::decide(const Task& task, Time now, Choose&& choose) {
+Placement Scheduler::place(const Task& task, Time now) {
   const Kernel& kernel = *kernels_[task.kernel];
   inputs_.find(task.accesses, residency_);
   const DeviceWords able = this->able(kernel, task);
@@ -74,7 +65,7 @@ Placement Scheduler::decide(const Task& task, Time now, Choose&& choose) {
                             .able = able,
                             .bytes = bytes(task, able),
                             .forecast = forecast(kernel, task.size)};
-  const Choice choice = choose(situation);
+  const Choice choice = policy_->choose(situation);
   Placement placement;
   placement.now = now;
   placement.ready = situation.ready;
@@ -85,85 +76,8 @@ Placement Scheduler::decide(const Task& task, Time now, Choose&& choose) {
   placement.score = choice.score;
   placement.runner_up = choice.runner_up;
   placement.second = choice.second;
+  begin(placement, task);
   return placement;
-}
-
-Placement Scheduler::place(const Task& task, Time now) {
-  Placement placement = decide(task, now, [this](const Situation& situation) { return policy_->choose(situation); });
-  if (placement.device != kNoDevice) begin(placement, task);
-  return placement;
-}
-
-std::vector<Part> Scheduler::parts(const Task& task, Time now) {
-  Kernel& kernel = *kernels_[task.kernel];
-  if (!policy_->divides() || task.only != kNoDevice || kernel.times.is_empty()) return {};
-  const PartTimes seconds = [&](DeviceId device, double share) {
-    return kernel.times.at(share * task.size).measured(device);
-  };
-  const Time ready = this->ready(task, now);
-  std::vector<Worker> workers;
-  for_each_device_while(able(kernel, task), [&](DeviceId device) {
-    const Seconds whole = seconds(device, 1);
-    if (whole > 0 && whole < kDivisible) workers.clear();
-    if (whole > 0) workers.push_back({device, std::max(ready, queues_[device].free_at(now))});
-    return whole == 0 || whole >= kDivisible;
-  });
-  if (workers.size() < 2) return {};
-  if (workers.size() > kPartsMax) {
-    std::ranges::nth_element(workers, workers.begin() + kPartsMax, {},
-                             [&](const Worker& worker) { return seconds(worker.device, 1); });
-    workers.resize(kPartsMax);
-  }
-  std::vector<Part> parts = balanced_parts(workers, seconds);
-  // Measured parts may show that a launch has become short since it was last measured whole.
-  const auto is_short = [&](const Part& part) { return seconds(part.device, part.share) < part.share * kDivisible; };
-  if (parts.size() < 2 || std::ranges::any_of(parts, is_short)) return {};
-  // Bytes stay where they are if parts do.
-  const Seconds former = last_end(kernel.parts, workers, seconds) - ready;
-  const bool are_kept = !kernel.parts.empty() && former <= kTolerance * (last_end(parts, workers, seconds) - ready);
-  return are_kept ? kernel.parts : parts;
-}
-
-DividedPlacement Scheduler::place_parts(const Task& task, std::span<const Task> parts, std::span<const double> shares,
-                                        Time now) {
-  DividedPlacement division;
-  division.whole = decide(task, now, [this](const Situation& situation) { return policy_->choose(situation); });
-  const auto whole_only = [&] {
-    division.parts.clear();
-    return division;
-  };
-  // A kernel that has not been measured on that device is explored whole.
-  if (division.whole.device == kNoDevice || !division.whole.estimate.measured) return division;
-  for (const Task& part : parts) {
-    const Placement placement = decide(part, now, [&](const Situation&) { return Choice{.device = part.only}; });
-    if (placement.device == kNoDevice) return whole_only();
-    division.parts.push_back(placement);
-    division.finish = std::max(division.finish, placement.estimate.finish);
-  }
-  division.gather = gather(division, parts);
-  const Time ready = division.whole.ready;
-  const Seconds divided = division.finish + division.gather + kPartCost - ready;
-  if (divided >= kClearly * (division.whole.estimate.finish - ready)) return whole_only();
-  division.shares.assign(shares.begin(), shares.end());
-  Kernel& kernel = *kernels_[task.kernel];
-  kernel.parts.clear();
-  for (std::size_t at = 0; at < parts.size(); ++at) {
-    begin(division.parts[at], parts[at]);
-    kernel.parts.push_back({parts[at].only, shares[at]});
-  }
-  return division;
-}
-
-Seconds Scheduler::gather(const DividedPlacement& division, std::span<const Task> parts) const {
-  const DeviceId home = division.whole.device;
-  Seconds sum = 0;
-  for (const Task& part : parts) {
-    if (part.only == home) continue;
-    double bytes = 0;
-    for (const Access& access : part.accesses) bytes += access.writes ? static_cast<double>(access.bytes) : 0;
-    if (bytes > 0) sum += cluster_.network().seconds(cluster_[part.only].server, cluster_[home].server, bytes);
-  }
-  return sum;
 }
 
 KernelTimes::Forecast Scheduler::forecast(const Kernel& kernel, double size) const {
@@ -205,7 +119,7 @@ void Scheduler::begin(Placement& placement, const Task& task) {
   DeviceQueue& queue = queues_[placement.device];
   const bool is_next = samples_.next(task.kernel, placement.device, task.size);
   Time& watched_at = watched_at_[placement.device];
-  placement.is_sample = is_next || task.is_part || (!queue.is_watching() && placement.now - watched_at >= kWatchPeriod);
+  placement.is_sample = is_next || (!queue.is_watching() && placement.now - watched_at >= kWatchPeriod);
   if (placement.is_sample) watched_at = placement.now;
   const auto position =
       queue.push(placement.now, placement.ready + estimate.transfer, estimate.seconds, placement.is_sample);

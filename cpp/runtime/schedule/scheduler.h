@@ -8,7 +8,6 @@
 
 #include "runtime/schedule/cluster.h"
 #include "runtime/schedule/device_queue.h"
-#include "runtime/schedule/divided_placement.h"
 #include "runtime/schedule/inputs.h"
 #include "runtime/schedule/kernel.h"
 #include "runtime/schedule/placement.h"
@@ -48,13 +47,6 @@ class Scheduler {
   }
 
   Placement place(const Task& task, Time now);
-  // The parts that the task could be divided into, by what is known of times; data is not looked at. Empty: it is too
-  // short, less than two devices have run it whole, or the policy does not divide.
-  std::vector<Part> parts(const Task& task, Time now);
-  // Places each part on the device that it names as its `only` one, if that pays: if the last part has ended, and all
-  // that the parts write is in one place, clearly before the task would end whole. Otherwise places nothing. `shares`:
-  // of parts().
-  DividedPlacement place_parts(const Task& task, std::span<const Task> parts, std::span<const double> shares, Time now);
   // Null if it has ended. Valid until the next call.
   const TaskInFlight* find(Ticket ticket) const { return in_flight_.find(ticket); }
   // The task has ended, by its device's clock at the end of `run`; `now` may be later.
@@ -77,10 +69,6 @@ class Scheduler {
   DeviceWords able(const Kernel& kernel, const Task& task);
   // See Situation::bytes.
   std::uint64_t bytes(const Task& task, DeviceWords able) const;
-  // The placement that `choose` leads to, without begin().
-  template <class Choose>
-  Placement decide(const Task& task, Time now, Choose&& choose);
-  Seconds gather(const DividedPlacement& division, std::span<const Task> parts) const;
   void begin(Placement& placement, const Task& task);
   // Returns a copy of it, if there is such a task, and removes it.
   std::optional<TaskInFlight> take(Ticket ticket);

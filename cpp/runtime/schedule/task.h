@@ -26,7 +26,6 @@ struct Task {
   std::span<const Ticket> after;
   DeviceId named = kNoDevice;  // by the user
   DeviceId only = kNoDevice;   // it can go nowhere else
-  bool is_part = false;        // of a launch that is divided: each of its runs is measured
 };
 
 }  // namespace remotecl::schedule

@@ -3,38 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .._connect.connection import decoded, native
 
 if TYPE_CHECKING:
     import pyopencl
-
-
-@dataclass(frozen=True)
-class KernelPart:
-    """The part of a divided kernel that one device runs.
-
-    Attributes:
-        server: the address of the device's server.
-        device: the device's name.
-        share: of the kernel's range, from 0 to 1.
-        transfer: seconds to bring its data there.
-        bytes: how many were to be brought.
-        runs: seconds that it was expected to run.
-
-    Example::
-
-        for part in remotecl.explain(event).parts:
-            print(part.server, part.share)
-    """
-
-    server: str
-    device: str
-    share: float
-    transfer: float
-    bytes: int
-    runs: float
 
 
 @dataclass(frozen=True)
@@ -54,7 +28,6 @@ class Explanation:
         runs: seconds that the kernel itself was expected to run.
         measured: whether the device had run it before; else ``runs`` is a prediction.
         runner_up: server and name of the second best device that the policy has compared; None if it compares none.
-        parts: of a kernel that was divided; else empty. Then the other figures are those of the largest part.
         text: the same for people, with the scores.
 
     Example::
@@ -75,12 +48,9 @@ class Explanation:
     runs: float
     measured: bool
     runner_up: tuple[str, str] | None
-    parts: tuple[KernelPart, ...]
     text: str
 
     def __str__(self) -> str:
-        if self.parts:
-            return f"{self.kernel} on {len(self.parts)} devices: {self.text}"
         return f"{self.kernel} on {self.server} {self.device}: {self.text}"
 
 
@@ -118,17 +88,5 @@ def explain(event: pyopencl.Event) -> Explanation | None:
         runs=found["runs_s"],
         measured=found["measured"],
         runner_up=None if second is None else (second["server"], second["name"]),
-        parts=tuple(_part(part) for part in found["parts"]),
         text=found["text"],
-    )
-
-
-def _part(found: dict[str, Any]) -> KernelPart:
-    return KernelPart(
-        server=found["device"]["server"],
-        device=found["device"]["name"],
-        share=found["share"],
-        transfer=found["transfer_s"],
-        bytes=found["bytes"],
-        runs=found["runs_s"],
     )

@@ -20,7 +20,7 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True)
 class Slice:
-    """Which bytes of a buffer a work-item touches, for `split` and `set_slices`.
+    """Which bytes of a buffer a work-item touches, for `split`.
 
     Item i touches those from ``i * item_bytes`` on; i is the global id in the dimension that is divided.
 
@@ -47,7 +47,7 @@ def split(
     global_size: Sequence[int],
     local_size: Sequence[int] | None,
     *args: Any,  # noqa: ANN401  whatever the kernel takes
-    slices: Mapping[int, Slice | int] | None = None,
+    slices: Mapping[int, Slice | int],
     dimension: int = 0,
     global_offset: Sequence[int] | None = None,
     wait_for: Sequence[pyopencl.Event] | None = None,
@@ -69,11 +69,7 @@ def split(
         local_size: a work-group, or None to let the drivers choose. Pieces are whole work-groups.
         args: the kernel's arguments; without any, those that are set already.
         slices: for each buffer that the kernel writes, and for those of which a piece reads only a part: the argument's
-            index, and a `Slice` or only its `item_bytes`. A buffer without one is read as a whole. Without any, they
-            are those that the kernel's source proves for this launch: each index of a buffer that the kernel writes is
-            ``get_global_id(dimension) * size + position`` with a position from 0 to size - 1, and the kernel uses
-            nothing that would differ in pieces (docs/scheduling.md has the list). Nothing is known about a binary, and
-            PyOpenCL's cache makes programs of binaries, so build yours with ``cache_dir=False``.
+            index, and a `Slice` or only its `item_bytes`. A buffer without one is read as a whole.
         dimension: the one that is divided.
         global_offset: as for any kernel.
         wait_for: events that must end first. The call may wait for them, too.
@@ -84,8 +80,7 @@ def split(
 
     Raises:
         ValueError: there is no queue or no such dimension, queues are of several contexts or another platform, a slice
-            is impossible, or the kernel may write a buffer that has none and its source does not prove one; the message
-            says which line and which word of the source is in the way.
+            is impossible, or the kernel may write a buffer that has none.
         pyopencl.Error: OpenCL refuses for other reasons, or a piece has failed; what the kernel writes is undefined
             then.
 
@@ -94,7 +89,7 @@ def split(
         # out[i] depends on the rows i - 1 to i + 1 of `image`; 4 bytes a pixel
         remotecl.split(blur, queues, (width, height), None, image, out, np.int32(width), dimension=1,
                        slices={0: remotecl.Slice(4 * width, before=1, after=1), 1: 4 * width})
-        remotecl.split(add, queues, (count,), None, a, b, out)  # out[i] = a[i] + b[i], as its source says
+        remotecl.split(add, queues, (count,), None, a, b, out, slices={0: 4, 1: 4, 2: 4})  # out[i] = a[i] + b[i]
     """
     cl = import_pyopencl()
     targets = list(queues)
@@ -104,7 +99,7 @@ def split(
         require_remote(queue, "queues")
     if args:
         kernel.set_args(*args)
-    parts = [_encode(index, part) for index, part in (slices or {}).items()]
+    parts = [_encode(index, part) for index, part in slices.items()]
     code, handle = _interruptible(
         lambda: native().enqueue_split(
             [queue.int_ptr for queue in targets],
@@ -117,49 +112,9 @@ def split(
             [event.int_ptr for event in wait_for or ()],
         )
     )
-    if code == cl.status_code.INVALID_OPERATION and not parts:
-        handles = [queue.int_ptr for queue in targets]
-        offset = list(global_offset or ())
-        why = native().explain_split(handles, kernel.int_ptr, dimension, offset, list(global_size))
-        if why is not None:
-            raise ValueError(
-                f"the source of {kernel.function_name} does not prove that dimension {dimension} may be divided: {why}."
-                " Declare in `slices` which bytes of each buffer a work-item touches"
-            )
     _check_slices(cl, code, kernel, len(global_size), dimension)
     check(cl, code, "remotecl_enqueue_split")
     return cl.Event.from_int_ptr(handle, retain=False)
-
-
-def set_slices(kernel: pyopencl.Kernel, slices: Mapping[int, Slice | int], dimension: int = 0) -> None:
-    """Declares which bytes of its buffers a kernel touches, so that plain launches of it may be divided.
-
-    A long launch on the automatic device is then divided among members by itself, as it is where the kernel's source
-    proves the slices, and `split` along this dimension needs none. What `split` says of kernels that are divided holds
-    here, too. Holds for this kernel object and the launches that follow.
-
-    Args:
-        kernel: of a context on remotecl's platform.
-        slices: as for `split`; empty: takes the declaration back.
-        dimension: the one that may be divided.
-
-    Raises:
-        ValueError: there is no such dimension, or a slice is impossible or names an argument that `kernel` does not
-            have.
-
-    Example::
-
-        remotecl.set_slices(blur, {0: remotecl.Slice(4 * width, before=1, after=1), 1: 4 * width}, dimension=1)
-        blur(queue, (width, height), None, image, out, np.int32(width))  # a queue on remotecl.auto()
-    """
-    cl = import_pyopencl()
-    require_remote(kernel, "kernel")
-    parts = [_encode(index, part) for index, part in slices.items()]
-    code = native().set_kernel_slices(kernel.int_ptr, dimension, parts)
-    if code == cl.status_code.INVALID_VALUE:
-        raise ValueError(f"there is no dimension {dimension} to divide; ranges have up to 3, from 0 on")
-    _check_slices(cl, code, kernel, 3, dimension)
-    check(cl, code, "remotecl_set_kernel_slices")
 
 
 def _encode(index: int, part: Slice | int) -> tuple[int, bool, int, int, int]:

@@ -99,9 +99,6 @@ VARIABLES = {
         "coherent: memory of CL_MEM_USE_HOST_PTR buffers need not be mapped", "coherent or off", _coherent
     ),
     "REMOTECL_AUTO": Variable("on: the automatic device is listed", "on or off", _switch),
-    "REMOTECL_AUTO_SPLIT": Variable(
-        "off: no kernel of the automatic device is divided unless asked", "on or off", _switch
-    ),
     "REMOTECL_SCHEDULE": Variable(
         "the policy of the automatic device", "a policy's name, or the path of a library with a slash", _anything
     ),

@@ -1,17 +1,43 @@
 // Queues on the automatic device, over three servers.
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <random>
 #include <set>
 #include <thread>
 
 #include "icd/automatic_device_fixture.h"
+#include "icd/statistics.h"
 
 namespace remotecl::testing {
 namespace {
 
 using nlohmann::json;
-class AutomaticQueueTest : public AutomaticDeviceTest {};
+
+class AutomaticQueueTest : public AutomaticDeviceTest {
+ protected:
+  using Counts = std::map<std::string, std::uint64_t>;  // by server
+  // How many kernels this process has placed.
+  static Counts placed() {
+    Counts counts;
+    const json stats = json::parse(statistics_json());
+    for (const json& each : stats["placements"]) counts[each["server"]] += each["kernels"].get<std::uint64_t>();
+    return counts;
+  }
+  // How many of them the servers have counted.
+  static Counts told() {
+    char* text = library_function<decltype(remotecl_status_json)>("remotecl_status_json")();
+    const json servers = json::parse(text);
+    library_function<decltype(remotecl_free)>("remotecl_free")(text);
+    Counts counts;
+    for (const json& server : servers) {
+      for (const json& device : server["status"]["devices"]) {
+        counts[server["address"]] += device["placed"].get<std::uint64_t>();
+      }
+    }
+    return counts;
+  }
+};
 
 TEST_F(AutomaticQueueTest, EventsBelongToTheQueueThatTheApplicationKnows) {
   const Owned<cl_command_queue> queue = make_queue(context_, device_, CL_QUEUE_PROFILING_ENABLE);
@@ -215,6 +241,26 @@ TEST_F(AutomaticQueueTest, ARefusedDivisionLeavesTheOrderAsItIs) {
     EXPECT_EQ(status(before), CL_COMPLETE);
     opener.join();
   }
+}
+
+TEST_F(AutomaticQueueTest, ServersAreToldOfEachKernelThatIsPlacedAndOfNothingElse) {
+  const auto split = library_function<decltype(remotecl_enqueue_split)>("remotecl_enqueue_split");
+  const Owned<cl_command_queue> queue = make_queue(context_, device_);
+  const Owned<cl_mem> data = make_buffer(context_, numbers());
+  const Owned<cl_kernel> add = make_kernel(program_, "add");
+  check(set_arg(add, 0, data));
+  check(set_arg(add, 1, 1));
+  for (int i = 0; i < 10; ++i) check(run(queue, add, kCount));
+  const int zero = 0;
+  check(clEnqueueFillBuffer(queue, data, &zero, sizeof zero, 0, sizeof zero, 0, nullptr, nullptr));
+  // The program divides this one itself.
+  const remotecl_slice slice{0, 0, sizeof(int), 0, 0};
+  check(split(1, queue.pointer(), add, 0, 1, nullptr, &kCount, nullptr, 1, &slice, 0, nullptr, nullptr));
+  check(clFinish(queue));
+  const Counts counts = placed();
+  ASSERT_EQ(counts.size(), 3u);
+  for (const auto& [server, count] : counts) EXPECT_GT(count, 0u) << server;
+  EXPECT_EQ(told(), counts);
 }
 
 // The last test, because a member is gone afterwards.

@@ -150,41 +150,22 @@ typedef struct remotecl_slice {
 /* clEnqueueNDRangeKernel on several queues of one context, each for another device (one on the automatic device
  * stands for all its members): divides the range along
  * `dimension` (0 to work_dimensions - 1) in pieces that follow the speeds of the devices as measured while it runs.
- * Every buffer that the kernel may write needs a slice; buffers without one are only read, as a whole. With no slice at
- * all, the slices follow from the source of the kernel's program, if it proves them for this launch; docs/scheduling.md
- * says what it proves. A piece is a launch with an offset of its own, so only get_global_id() returns the same as
- * without the division; the kernel must not depend on the ids of groups or on the range's size. Atomic operations see
- * the device's own copy.
+ * Every buffer that the kernel may write needs a slice; buffers without one are only read, as a whole. A piece is a
+ * launch with an offset of its own, so only get_global_id() returns the same as without the division; the kernel must
+ * not depend on the ids of groups or on the range's size. Atomic operations see the device's own copy.
  *
  * Returns when all pieces have been enqueued, shortly before the last ones end. Later commands of these queues come
  * after them. The event ends with the last piece. Errors are those of clEnqueueNDRangeKernel, and:
  * CL_INVALID_VALUE: no queue, no such dimension, items without bytes, or neighbours of a buffer that the kernel may
  * write; CL_INVALID_ARG_INDEX: a slice names no argument, or two name the same one; CL_INVALID_ARG_VALUE: the argument
- * of a slice is no buffer; CL_INVALID_OPERATION: the kernel may write memory for which there is no slice, and nothing
- * is proven; or the error of a piece that failed: then no others begin, those that have begun have ended, and what the
- * kernel writes is undefined. */
+ * of a slice is no buffer; CL_INVALID_OPERATION: the kernel may write memory for which there is no slice; or the error
+ * of a piece that failed: then no others begin, those that have begun have ended, and what the kernel writes is
+ * undefined. */
 REMOTECL_EXPORT cl_int remotecl_enqueue_split(cl_uint queue_count, const cl_command_queue* queues, cl_kernel kernel,
                                               cl_uint dimension, cl_uint work_dimensions, const size_t* offset,
                                               const size_t* global, const size_t* local, cl_uint slice_count,
                                               const remotecl_slice* slices, cl_uint wait_count,
                                               const cl_event* wait_list, cl_event* event);
-
-/* Declares which bytes the launches of this kernel touch. clEnqueueNDRangeKernel then divides long launches on the
- * automatic device along `dimension` by itself, as it does where the kernel's source proves the slices, and
- * remotecl_enqueue_split along `dimension` needs no slices. Holds for this kernel object, its clones, and launches from
- * now on, until the next call; a call without slices takes the declaration back. What remotecl_enqueue_split requires
- * of slices and of kernels holds here, too. A launch whose buffers do not suit the slices runs whole. CL_INVALID_VALUE:
- * no such dimension (0 to 2), or items without bytes; CL_INVALID_ARG_INDEX: a slice names no argument, or two name the
- * same. */
-REMOTECL_EXPORT cl_int remotecl_set_kernel_slices(cl_kernel kernel, cl_uint dimension, cl_uint slice_count,
-                                                  const remotecl_slice* slices);
-
-/* Why remotecl_enqueue_split refuses this launch without slices: what the kernel's source does not prove, with its line
- * and token. NULL if it does not refuse the launch, or refuses it for another reason. Text, which the caller frees with
- * remotecl_free(). */
-REMOTECL_EXPORT char* remotecl_explain_split(cl_uint queue_count, const cl_command_queue* queues, cl_kernel kernel,
-                                             cl_uint dimension, cl_uint work_dimensions, const size_t* offset,
-                                             const size_t* global);
 
 /* The status that each server of this process reports; takes one round trip.
  * [{"address","state":"connected"|"lost"|"unreachable","error","status":STATUS if connected}]
@@ -276,9 +257,7 @@ REMOTECL_EXPORT char* remotecl_policy_device(unsigned device);
  * not one of the latest 4096. Devices: {"name", "server", "index"}
  * {"kernel", "device", "policy", "reason", "expected_s": until it ends, "waits_s": of these for earlier tasks,
  *  "transfer_s", "bytes": to bring there, "runs_s", "measured": false if that is a prediction, "score": what the policy
- *  compares, "runner_up": device or null, "runner_up_score", "parts": [{"device", "share": of the range, "transfer_s",
- *  "bytes", "runs_s"}] of a kernel that was divided, whose other figures are those of the largest part; "gather_s": to
- *  bring what the parts write to one place, which happens when something needs it, "text": the same for people} */
+ *  compares, "runner_up": device or null, "runner_up_score", "text": the same for people} */
 REMOTECL_EXPORT char* remotecl_explain_event(cl_event event);
 
 REMOTECL_EXPORT void remotecl_free(char* text);

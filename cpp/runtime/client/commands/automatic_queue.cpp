@@ -139,25 +139,19 @@ std::vector<Ref<Event>> AutomaticQueue::mark_all() {
 
 std::vector<Ref<CommandQueue>> AutomaticQueue::all_of(std::span<Device* const> devices,
                                                       std::vector<Ref<Event>>& before) {
-  return with_links([&](std::optional<ServerPair>& missing) {
+  return with_links([&](std::optional<ServerPair>& missing) -> std::vector<Ref<CommandQueue>> {
     const MutexLock lock(mutex());
-    return members_for_parts(devices, before, missing);
+    std::vector<Ref<Event>> markers = whole_.in_order() ? mark_all() : std::vector<Ref<Event>>();
+    std::vector<Ref<CommandQueue>> queues;
+    for (const Device* device : devices) {
+      queues.emplace_back(member(index_of(*device), missing));
+      if (missing) return {};
+    }
+    for (Ref<Event>& marker : markers) before.push_back(std::move(marker));
+    last_ = index_of(*devices.front());
+    is_last_after_all_ = false;  // the division may fail before its end
+    return queues;
   });
-}
-
-std::vector<Ref<CommandQueue>> AutomaticQueue::members_for_parts(std::span<Device* const> devices,
-                                                                 std::vector<Ref<Event>>& before,
-                                                                 std::optional<ServerPair>& missing) {
-  std::vector<Ref<Event>> markers = whole_.in_order() ? mark_all() : std::vector<Ref<Event>>();
-  std::vector<Ref<CommandQueue>> queues;
-  for (const Device* device : devices) {
-    queues.emplace_back(member(index_of(*device), missing));
-    if (missing) return {};
-  }
-  for (Ref<Event>& marker : markers) before.push_back(std::move(marker));
-  last_ = index_of(*devices.front());
-  is_last_after_all_ = false;  // the division may fail before its end
-  return queues;
 }
 
 void AutomaticQueue::look_for_losses() {

@@ -42,7 +42,6 @@ class AutomaticQueue final : public MemberQueues {
 
  private:
   friend class AutomaticTurn;
-  friend class DividedTurn;
 
   struct Member {
     Ref<CommandQueue> queue;     // null: it has had no command
@@ -69,9 +68,6 @@ class AutomaticQueue final : public MemberQueues {
   std::vector<Ref<Event>> mark_all() REQUIRES(kAutomaticQueueMutex);
   // In an in-order queue: the events that a command on this member waits for, besides the member's own commands.
   std::vector<Ref<Event>> before(std::size_t index) REQUIRES(kAutomaticQueueMutex);
-  // The same as all_of(), under the lock. None if a link is missing.
-  std::vector<Ref<CommandQueue>> members_for_parts(std::span<Device* const> devices, std::vector<Ref<Event>>& before,
-                                                   std::optional<ServerPair>& missing) REQUIRES(kAutomaticQueueMutex);
   // If a server was lost, makes the order of earlier commands unknown, because commands that waited for that server
   // wait no more.
   void look_for_losses() REQUIRES(kAutomaticQueueMutex);
@@ -93,20 +89,6 @@ class AutomaticQueue final : public MemberQueues {
   GatheredInputs inputs_ GUARDED_BY(kAutomaticQueueMutex);
   QueueTasks tasks_;
 };
-
-// The other with_links() for one who holds this lock of such a queue. Unlocks it while a link is made.
-template <class F>
-auto with_links(std::unique_lock<Mutex>& lock, F&& attempt) REQUIRES(kAutomaticQueueMutex) {
-  for (;;) {
-    std::optional<ServerPair> missing;
-    auto result = attempt(missing);
-    if (!missing) [[likely]]
-      return result;
-    lock.unlock();
-    missing->first->group().links.connected(*missing->first, *missing->second);
-    lock.lock();
-  }
-}
 
 // Makes the queue on the automatic device that the application asks for.
 Ref<CommandQueue> make_automatic_queue(Placement& placement, Context& context, Device& device,
@@ -138,7 +120,15 @@ class REMOTECL_TSA(scoped_lockable) AutomaticTurn {
   // unlocks the queue while a link is made.
   template <class F>
   cl_int with_links(F&& attempt) REQUIRES(kAutomaticQueueMutex) {
-    return remotecl::with_links(lock_, attempt);
+    for (;;) {
+      std::optional<ServerPair> missing;
+      const cl_int result = attempt(missing);
+      if (!missing) [[likely]]
+        return result;
+      lock_.unlock();
+      missing->first->group().links.connected(*missing->first, *missing->second);
+      lock_.lock();
+    }
   }
   // Makes the queue of the chosen member, and finds the events that keep the order from now on.
   cl_int take_member(std::optional<ServerPair>& missing) REQUIRES(kAutomaticQueueMutex);

@@ -12,7 +12,6 @@ void GatheredInputs::begin(std::span<const schedule::DeviceId> device_ids) {
   const auto last = std::max_element(device_ids.begin(), device_ids.end());
   words_each_ = last == device_ids.end() ? 1 : *last / 64 + 1;
   accesses_.clear();
-  part_ = 0;
   memories_.clear();
   parts_.clear();
   words_.clear();
@@ -20,7 +19,7 @@ void GatheredInputs::begin(std::span<const schedule::DeviceId> device_ids) {
 
 void GatheredInputs::add(const MemoryObject& memory, ByteRange range, bool reads, bool writes) {
   const BufferStorage& storage = memory.storage();
-  if (accesses_.size() > part_ && memories_.back().storage == &storage && accesses_.back().offset == range.offset &&
+  if (!accesses_.empty() && memories_.back().storage == &storage && accesses_.back().offset == range.offset &&
       accesses_.back().bytes == range.size) {
     accesses_.back().reads = accesses_.back().reads || reads;
     accesses_.back().writes = accesses_.back().writes || writes;

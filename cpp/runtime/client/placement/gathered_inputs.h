@@ -17,8 +17,6 @@ class GatheredInputs final : public schedule::Residency {
  public:
   // `device_ids`: what the scheduler calls the devices of the context, in their order.
   void begin(std::span<const schedule::DeviceId> device_ids);
-  // Begins another part of the command, with accesses of its own. Returns the number of accesses before it.
-  std::size_t next_part() { return part_ = accesses_.size(); }
   void reads(const MemoryObject& memory, ByteRange range) REQUIRES(kMemoryMutex) { add(memory, range, true, false); }
   void writes(const MemoryObject& memory, ByteRange range) REQUIRES(kMemoryMutex) { add(memory, range, false, true); }
   void has_network(const MemoryObject& network) { only_device_ = network.network_device(); }
@@ -52,7 +50,6 @@ class GatheredInputs final : public schedule::Residency {
   std::size_t words_each_ = 1;
   Device* only_device_ = nullptr;
   std::vector<schedule::Access> accesses_;
-  std::size_t part_ = 0;          // where the last part begins among these
   std::vector<Memory> memories_;  // one for each access
   std::vector<Part> parts_;
   std::vector<std::uint64_t> words_;

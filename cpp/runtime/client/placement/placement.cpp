@@ -154,17 +154,6 @@ void Placement::report_end(const QueueTasks::Ended& task, schedule::Time now) {
   scheduler_.finished(task.ticket, 0, now);
 }
 
-schedule::Task Placement::task_of(const QueueTasks& tasks, const Launch& launch, schedule::KernelId kernel) {
-  schedule::Task task;
-  task.kernel = kernel;
-  task.size = launch.size;
-  task.after = tickets_before(tasks, launch);
-  if (launch.named != nullptr) task.named = devices_.id(*launch.named);
-  if (launch.only != nullptr) [[unlikely]]
-    task.only = devices_.id(*launch.only);
-  return task;
-}
-
 Placement::Placed Placement::place(QueueTasks& tasks, const Launch& launch) {
   const schedule::KernelId kernel = kernel_id(launch.kernel, launch.members);
   const std::uint64_t bytes = launch.inputs.bytes();
@@ -177,9 +166,15 @@ Placement::Placed Placement::place(QueueTasks& tasks, const Launch& launch) {
     links_at_ = time + kLinksPeriod;
   }
   inputs_.now = &launch.inputs;
-  schedule::Task task = task_of(tasks, launch, kernel);
+  schedule::Task task;
+  task.kernel = kernel;
+  task.size = launch.size;
   task.accesses = launch.inputs.accesses();
   task.bytes = bytes;
+  task.after = tickets_before(tasks, launch);
+  if (launch.named != nullptr) task.named = devices_.id(*launch.named);
+  if (launch.only != nullptr) [[unlikely]]
+    task.only = devices_.id(*launch.only);
   while (true) {
     const schedule::Placement why = scheduler_.place(task, time);
     if (why.device == schedule::kNoDevice) return {};
@@ -190,7 +185,6 @@ Placement::Placed Placement::place(QueueTasks& tasks, const Launch& launch) {
       continue;
     }
     ++placed_[why.device];
-    launch.kernel.set_long(why.estimate.seconds >= schedule::kDivisible);
     return {&device, why.ticket, why.is_sample ? why.ticket : 0, why};
   }
 }
@@ -204,7 +198,7 @@ void Placement::sent(QueueTasks& tasks, const Placed& placed, Kernel& kernel, co
   tasks.set_last(placed.ticket);
   if (event == nullptr) return;
   const auto id = kernel.placement_id().load(std::memory_order_relaxed);
-  known_[event->id() % kKnown] = {event->id(), placed.ticket, id, placed.why, nullptr};
+  known_[event->id() % kKnown] = {event->id(), placed.ticket, id, placed.why};
 }
 
 void Placement::not_sent(const Placed& placed) {
@@ -225,8 +219,6 @@ std::optional<Placement::Decision> Placement::explain(EventId event) {
   decision.policy = known.why.policy->name;
   decision.reason = known.why.policy->reason;
   decision.text = schedule::explain(known.why);
-  if (known.division) [[unlikely]]
-    explain_parts(decision, *known.division);
   return decision;
 }
 

@@ -67,44 +67,12 @@ class Placement final : public LoadSink, public SampleSink {
             Event* event);
   void not_sent(const Placed& placed);
 
-  // For a kernel that is divided among members.
-  struct Part {
-    Device* device;
-    double share;
-  };
-  // The parts that the launch could have; none if it is better whole, or if nothing is known yet. Looks at no inputs.
-  std::vector<Part> parts(QueueTasks& tasks, const Launch& launch);
-  struct PartLaunch {
-    Device* device;
-    double share;
-    double size;  // work items
-    std::span<const schedule::Access> accesses;
-  };
-  // Places the parts if that pays; else returns none. `launch.inputs` has first the accesses of the whole launch, which
-  // are `accesses` and use `bytes`, and then those of all parts.
-  struct Divided {
-    std::vector<Placed> parts;
-    schedule::DividedPlacement why;
-  };
-  Divided place_parts(QueueTasks& tasks, const Launch& launch, std::span<const schedule::Access> accesses,
-                      std::uint64_t bytes, std::span<const PartLaunch> parts);
-  // Sets the event that ends with the last part.
-  void set_event(const Event& event, Kernel& kernel, const Divided& divided);
-
   struct Decision {
     EventId event = 0;
     schedule::Placement why;
     std::string kernel;
     Device* device = nullptr;
     Device* runner_up = nullptr;
-    // Of a divided kernel, which has no device of its own: `device` has the largest part, and `why` is that part's.
-    struct Part {
-      Device* device;
-      double share;
-      schedule::Placement why;
-    };
-    std::vector<Part> parts;
-    schedule::Seconds gather = 0;
     std::string policy, reason, text;
   };
   // Why the command of this event runs where it does; known only for the latest commands.
@@ -127,7 +95,6 @@ class Placement final : public LoadSink, public SampleSink {
     schedule::Ticket ticket = 0;
     schedule::KernelId kernel = 0;
     schedule::Placement why;
-    std::shared_ptr<const schedule::DividedPlacement> division;  // null: it is whole
   };
   static constexpr std::size_t kKnown = 4096;
   // The most queues that a placement looks at, however many a program has.
@@ -135,11 +102,6 @@ class Placement final : public LoadSink, public SampleSink {
 
   Mutex& mutex() RETURN_CAPABILITY(kPlacementMutex) { return mutex_; }
   schedule::KernelId kernel_id(Kernel& kernel, const std::vector<Device*>& members);
-  // The launch as a task, without its inputs. Borrows the result of tickets_before().
-  schedule::Task task_of(const QueueTasks& tasks, const Launch& launch, schedule::KernelId kernel)
-      REQUIRES(kPlacementMutex);
-  // Takes the devices of lost servers out.
-  void look_for_losses(const std::vector<Device*>& members) REQUIRES(kPlacementMutex);
   std::vector<schedule::Ticket>& tickets_before(const QueueTasks& tasks, const Launch& launch)
       REQUIRES(kPlacementMutex);
   // Takes the ended tasks of that queue, and of some others in turn.
@@ -148,7 +110,6 @@ class Placement final : public LoadSink, public SampleSink {
   // Tells the scheduler of what is in ended_, and empties it.
   void tell_ended(schedule::Time now) REQUIRES(kPlacementMutex);
   void report_end(const QueueTasks::Ended& task, schedule::Time now) REQUIRES(kPlacementMutex);
-  void explain_parts(Decision& decision, const schedule::DividedPlacement& division) REQUIRES(kPlacementMutex);
   static schedule::Time now();
 
   Mutex mutex_;

@@ -49,7 +49,6 @@ Kernel::Kernel(Kernel& other)
   svm_pointers_ = other.svm_pointers_;
   svm_memory_ = other.svm_memory_;
   has_svm_pointers_ = !svm_pointers_.empty();
-  slices_ = other.slices_;
   program_->kernel_attached(1);
 }
 
@@ -244,16 +243,6 @@ std::vector<std::uint64_t>& Kernel::sent_versions(const Device& device) {
   std::vector<std::uint64_t>& versions = sent_[&device];
   versions.resize(arguments_.size());
   return versions;
-}
-
-void Kernel::set_slices(DeclaredSlices slices) {
-  const MutexLock lock(mutex_);
-  slices_ = std::move(slices);
-}
-
-DeclaredSlices Kernel::slices() {
-  const MutexLock lock(mutex_);
-  return slices_;
 }
 
 bool Kernel::may_write(std::size_t index) const {

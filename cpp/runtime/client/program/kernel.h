@@ -9,7 +9,6 @@
 #include "runtime/client/objects/memory_object.h"
 #include "runtime/client/objects/sampler.h"
 #include "runtime/client/program/program.h"
-#include "runtime/client/program/slice.h"
 
 namespace remotecl {
 
@@ -32,9 +31,6 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
   // The placement's number for it; kNotPlaced until it has been placed.
   static constexpr std::uint32_t kNotPlaced = ~std::uint32_t{0};
   std::atomic<std::uint32_t>& placement_id() { return placement_id_; }
-  // Whether its last run was expected to take so long that it could be divided; true until it has been placed.
-  bool may_be_long() const { return is_long_.load(std::memory_order_relaxed); }
-  void set_long(bool is_long) { is_long_.store(is_long, std::memory_order_relaxed); }
   void set_launched_group(const Device& device, std::size_t size);
 
   // Asks the native driver of `device`, with the last parameters of the native call; blocks. Of an automatic device the
@@ -50,10 +46,6 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
   cl_int set_svm_argument(cl_uint index, const void* pointer);
   // The shared virtual memory that its commands may access besides their arguments.
   void set_svm_pointers(std::vector<void*> pointers, std::vector<Ref<MemoryObject>> memory);
-  // How launches that the application does not divide itself may be divided. Each slice names another argument of the
-  // kernel.
-  void set_slices(DeclaredSlices slices);
-  DeclaredSlices slices();
   bool arguments_complete();
   bool takes_local_memory() const { return takes_local_memory_; }  // as an argument
   // The bytes of __local arguments set so far; saturates at the largest number.
@@ -95,7 +87,6 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
   const bool takes_local_memory_;
   const ObjectId id_ = next_id();
   std::atomic<std::uint32_t> placement_id_{kNotPlaced};
-  std::atomic<bool> is_long_{true};
   Mutex mutex_;
   std::vector<Argument> arguments_ GUARDED_BY(mutex_);
   std::uint64_t last_version_ GUARDED_BY(mutex_) = 0;
@@ -107,7 +98,6 @@ class Kernel final : public Handle<_cl_kernel, HandleTag::kKernel, CL_INVALID_KE
   std::vector<Ref<MemoryObject>> svm_memory_ GUARDED_BY(mutex_);  // one for each pointer
   bool has_svm_pointers_ GUARDED_BY(mutex_) = false;              // set at least once
   IndexSet svm_sent_ GUARDED_BY(mutex_);                          // the indices of sessions that know them
-  DeclaredSlices slices_ GUARDED_BY(mutex_);
 };
 
 }  // namespace remotecl

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "runtime/client/commands/device_plans.h"
-#include "runtime/client/program/slice.h"
+#include "runtime/client/split/slice.h"
 
 namespace remotecl {
 
@@ -38,7 +38,7 @@ struct SlicedKernelPlan : KernelPlan {
       const ByteRange bytes = part(*slice, *memory);
       if (bytes.size == 0) continue;
       if (!slice->overwrites) uses.reads(*memory, bytes);
-      if (kernel.may_write(i) && !slice->is_read_only) uses.writes(*memory, bytes);
+      if (kernel.may_write(i)) uses.writes(*memory, bytes);
     }
   }
 };

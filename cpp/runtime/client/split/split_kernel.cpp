@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "runtime/client/placement/kernel_key.h"
-#include "runtime/client/split/division_event.h"
 #include "runtime/client/split/sliced_kernel_plan.h"
 
 namespace remotecl {
@@ -44,22 +43,13 @@ SplitKernel::SplitKernel(SpeedTable& speeds, std::span<CommandQueue* const> queu
       }()),
       division_(make_division()) {}
 
-cl_int SplitKernel::check_form(const Kernel& kernel, std::span<const Slice> slices) {
-  std::vector<bool> is_named(kernel.info().arguments.size());
-  for (const Slice& slice : slices) {
-    if (slice.argument >= is_named.size() || is_named[slice.argument]) return CL_INVALID_ARG_INDEX;
-    if (slice.item_bytes == 0) return CL_INVALID_VALUE;
-    is_named[slice.argument] = true;
-  }
-  return CL_SUCCESS;
-}
-
 cl_int SplitKernel::check_slices(Kernel& kernel, std::span<const Slice> slices) {
-  if (const cl_int error = check_form(kernel, slices); error != CL_SUCCESS) return error;
   const MutexLock lock(kernel.mutex());
   const auto& arguments = kernel.arguments();
   std::vector<bool> is_sliced(arguments.size());
   for (const Slice& slice : slices) {
+    if (slice.argument >= is_sliced.size() || is_sliced[slice.argument]) return CL_INVALID_ARG_INDEX;
+    if (slice.item_bytes == 0) return CL_INVALID_VALUE;
     is_sliced[slice.argument] = true;
     const MemoryObject* const memory = arguments[slice.argument].memory.get();
     if (arguments[slice.argument].kind != ArgumentKind::kMemory || memory == nullptr || memory->image() != nullptr ||

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "runtime/client/commands/commands.h"
-#include "runtime/client/program/slice.h"
 #include "runtime/client/split/divided_range.h"
-#include "runtime/client/split/division_times.h"
+#include "runtime/client/split/division_event.h"
 #include "runtime/client/split/piece_ends.h"
+#include "runtime/client/split/slice.h"
 #include "runtime/client/split/speed_table.h"
 #include "runtime/schedule/division.h"
 
@@ -27,9 +27,6 @@ class SplitKernel {
   // CL_INVALID_VALUE: items without bytes, or with neighbours although the kernel may write the buffer.
   // CL_INVALID_OPERATION: the kernel may write memory for which there is no slice.
   static cl_int check_slices(Kernel& kernel, std::span<const Slice> slices);
-  // The part of check_slices() that needs no arguments to be set: CL_INVALID_ARG_INDEX, or CL_INVALID_VALUE for items
-  // without bytes.
-  static cl_int check_form(const Kernel& kernel, std::span<const Slice> slices);
 
   // Returns when all pieces have been enqueued, and in the first queue a marker that ends with them. `event`, if not
   // null, receives an event that ends with the last one. If a piece fails, enqueues no further ones, and returns the

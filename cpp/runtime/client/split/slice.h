@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 namespace remotecl {
 
@@ -13,13 +12,6 @@ struct Slice {
   bool overwrites = false;  // the kernel writes all bytes of the slice and reads none
   std::uint64_t item_bytes = 0;
   std::uint64_t before = 0, after = 0;
-  bool is_read_only = false;  // the kernel is known not to write it, whatever its declaration says
-};
-
-// What an application declares of a kernel: what its launches touch if they are divided along this dimension.
-struct DeclaredSlices {
-  std::uint32_t dimension = 0;
-  std::vector<Slice> slices;  // none: nothing is declared
 };
 
 }  // namespace remotecl
