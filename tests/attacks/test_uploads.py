@@ -11,13 +11,11 @@ from pathlib import Path
 import pytest
 
 from attacks.conftest import Start
-from attacks.victim import MEMORY_FACTOR, MIB, Victim
+from attacks.victim import MIB, Victim
 from attacks.wire import (
-    BORROW_CHUNKS,
     CHUNKS_FOUND,
     ENQUEUE_WRITE,
     EVENT_DONE,
-    LEND_CHUNKS,
     OFFER_CHUNKS,
     PULL_TRANSFER,
     WITHIN_S,
@@ -31,7 +29,7 @@ from attacks.wire import (
 )
 
 STORED = 4  # the status of a chunk whose bytes are left out
-CHUNKS_MAX, PENDING_MAX, LENDERS_MAX, PEERS_MAX = 64, 128, 4, 1024
+CHUNKS_MAX, PENDING_MAX = 64, 128
 
 
 @pytest.fixture
@@ -41,14 +39,6 @@ def storing(start: Start, tmp_path: Path) -> Victim:
 
 def offer(transfer: int, offset: int, digests: bytes) -> bytes:
     return message(OFFER_CHUNKS, u64(transfer, offset) + text(digests))
-
-
-def lend(loan: int, to: int, digests: bytes) -> bytes:
-    return message(LEND_CHUNKS, u64(loan) + u32(to) + text(digests))
-
-
-def borrow(transfer: int, loan: int, *lenders: int, bytes_per_s: int = 0) -> bytes:
-    return message(BORROW_CHUNKS, u64(transfer, loan, bytes_per_s) + u32(len(lenders), *lenders))
 
 
 def digest(data: bytes) -> bytes:
@@ -217,52 +207,3 @@ def test_many_chunks_that_do_not_end_are_bounded(storing: Victim) -> None:
         client.ping()
         # Their buffers, 64 MiB that may wait to be stored, and what the allocator and the driver may add.
         assert storing.peak() - before < (count + 64 + 96) * MIB
-
-
-WRONG_LOANS = {
-    "a part of a digest": (lend(1, 2, bytes(33)), "part of a digest"),
-    "too many digests": (lend(1, 2, bytes(32 * (CHUNKS_MAX + 1))), "too many"),
-    "to nobody": (lend(1, 0, bytes(32)), "peer 0"),
-    "to a peer that cannot be": (lend(1, PEERS_MAX + 1, bytes(32)), "1025"),
-    "twice": (lend(1, 2, bytes(32)) * 2, "made before"),
-    "for no transfer": (borrow(12345, 1, 2), "not pulled"),
-}
-
-
-@pytest.mark.parametrize("name", WRONG_LOANS)
-def test_a_loan_that_cannot_be_ends_the_session(storing: Victim, name: str) -> None:
-    wrong, words = WRONG_LOANS[name]
-    with Client(storing.address) as client:
-        client.send(wrong)
-        assert words in client.last_words()
-
-
-@pytest.mark.parametrize("lenders", [(0,), (PEERS_MAX + 1,), (2,) * (LENDERS_MAX + 1)], ids=str)
-def test_lenders_that_cannot_be_end_the_session(storing: Victim, lenders: tuple[int, ...]) -> None:
-    with Client(storing.address) as client:
-        write = Write(client, MIB)
-        client.send(borrow(write.transfer, 1, *lenders))
-        assert "cannot be" in (words := client.last_words()) or "too many" in words
-
-
-@pytest.mark.parametrize("bytes_per_s", [0, 1, 1 << 63, (1 << 64) - 1])
-def test_lenders_that_never_come_are_not_waited_for(storing: Victim, bytes_per_s: int) -> None:
-    data = os.urandom(MIB)
-    with Client(storing.address) as client:
-        write = Write(client, MIB)
-        begun = time.monotonic()
-        client.send(borrow(write.transfer, 1, *range(2, 2 + LENDERS_MAX), bytes_per_s=bytes_per_s))
-        assert write.offer(data) == bytes(1)
-        assert time.monotonic() - begun < WITHIN_S / 2
-        write.send(data)
-        assert write.status() == 0
-
-
-def test_loans_that_nobody_takes_are_bounded(storing: Victim) -> None:
-    with Client(storing.address) as client:
-        client.ping()
-        before = storing.forget_peak()
-        for loan in range(1, 20_000):
-            client.send(lend(loan, 2, os.urandom(32 * CHUNKS_MAX)))
-        client.ping()
-        assert storing.peak() - before < 16 * MIB * MEMORY_FACTOR

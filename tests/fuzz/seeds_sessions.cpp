@@ -28,7 +28,6 @@ Script buffers(std::uint32_t device, std::uint64_t properties) {
 }
 
 Script bulk(std::uint32_t device) {
-  constexpr PeerId kLenders[] = {2, 3};
   Script script;
   constexpr std::uint64_t kSize = kInlineDataMax + 64;
   script.add(CreateQueue{1, device, 0})
@@ -45,7 +44,6 @@ Script bulk(std::uint32_t device) {
       .chunk(5, 128)
       .add(EnqueueReadRect{1, 6, 1, {0, 0, 0}, {300, 300, 1}, 400, 0, 6, {}})
       .add(EnqueueWrite{1, 7, 1, 64, 1024, 7, {}, {}})
-      .add(BorrowChunks{7, 1, 1000, std::span<const PeerId>(kLenders)})
       .add(OfferChunks{7, 0, data(32)})
       .chunk(7, 0, -5)
       .add(Finish{1, 1});

@@ -6,7 +6,6 @@ import contextlib
 import os
 import random
 import socket
-import struct
 import time
 from pathlib import Path
 
@@ -176,69 +175,3 @@ def test_a_lost_connection_repeats_nothing_and_loses_nothing(
         assert cuts >= 2
         await_stored(daemon, 13)
         assert found(run_program, daemon, weights) == weights.stat().st_size
-
-
-# A client's link to `other` is thin, and `one` has the bytes already.
-@pytest.mark.parametrize("isolation", ["--no-isolate", "--isolate"])
-def test_a_server_has_from_another_one_what_that_one_has(
-    run_program: RunProgram, tmp_path: Path, weights: Path, isolation: str
-) -> None:
-    size, passed = weights.stat().st_size, 0
-
-    def count(piece: bytes) -> None:
-        nonlocal passed
-        passed += len(piece)
-
-    stores = [("--store", str(tmp_path / name), "--metrics", "0", isolation) for name in ("one", "other")]
-    with Daemon(*stores[0]) as one, Daemon(*stores[1]) as other:
-        assert found(run_program, one, weights) == 0
-        await_stored(one, 13)
-        with ThrottledRelay(other.address, 4 * MIB, count) as relay:
-            assert found(run_program, [relay.address, one.address], weights) == size
-            assert passed < MIB
-            await_stored(other, 13)
-            assert found(run_program, [relay.address], weights) == size  # for clients that name it so
-
-
-def test_what_one_user_has_sent_is_not_lent_to_another(run_program: RunProgram, tmp_path: Path, weights: Path) -> None:
-    tokens = {name: tmp_path / f"{name}.token" for name in ("alice", "bob")}
-    for name, file in tokens.items():
-        file.write_text(f"what only {name} knows, and nobody else\n")
-        file.chmod(0o600)
-    limits = tmp_path / "limits.toml"
-    limits.write_text("".join(f'[users.{name}]\ntoken-file = "{name}.token"\n' for name in tokens))
-    options = [
-        ("--store", str(tmp_path / name), "--metrics", "0", "--no-isolate", "--limits", str(limits))
-        for name in ("one", "other")
-    ]
-    with Daemon(*options[0]) as one, Daemon(*options[1]) as other:
-        assert found(run_program, one, weights, token=tokens["alice"]) == 0
-        await_stored(one, 13)
-        both = [other.address, one.address]
-        assert found(run_program, both, weights, token=tokens["bob"]) == 0
-        await_stored(other, 13)
-        assert found(run_program, both, weights, token=tokens["alice"]) == weights.stat().st_size
-
-
-def test_a_lender_that_is_killed_costs_no_bytes(run_program: RunProgram, tmp_path: Path, weights: Path) -> None:
-    borrow_chunks = struct.pack("<HH", 129, 0)  # as in a message's header
-
-    def kill(piece: bytes) -> None:
-        if borrow_chunks in piece:
-            one.process.kill()
-
-    stores = [("--store", str(tmp_path / name), "--metrics", "0") for name in ("one", "other")]
-    with Daemon(*stores[0]) as one, Daemon(*stores[1]) as other:
-        assert found(run_program, one, weights) == 0
-        await_stored(one, 13)
-        with ThrottledRelay(other.address, 200 * MIB, kill) as relay:
-            assert found(run_program, [relay.address, one.address], weights) in range(weights.stat().st_size + 1)
-        assert one.process.wait(WITHIN_S) != 0
-
-
-def test_servers_that_cannot_be_linked_are_not_missed(run_program: RunProgram, tmp_path: Path, weights: Path) -> None:
-    stores = [("--store", str(tmp_path / name), "--metrics", "0", "--peers", "none") for name in ("one", "other")]
-    with Daemon(*stores[0]) as one, Daemon(*stores[1]) as other:
-        assert found(run_program, one, weights) == 0
-        await_stored(one, 13)
-        assert found(run_program, [other.address, one.address], weights) == 0

@@ -31,8 +31,6 @@ inline constexpr std::uint32_t kUploadChunk = 1u << 20;
 // that it has.
 inline constexpr std::uint32_t kOfferedChunksMax = 64;
 inline constexpr std::uint32_t kPendingChunksMax = 2 * kOfferedChunksMax;
-// The servers that are asked for chunks of one offer. Each of them may delay the answer.
-inline constexpr std::uint32_t kLendersMax = 4;
 // The text in a Welcome.
 inline constexpr std::uint32_t kWelcomeTextMax = 1024;
 

@@ -11,7 +11,7 @@
 
 namespace remotecl::server {
 
-// This side's questions of one kind, and the peer's answers. Owned by the link; any thread.
+// This side's questions for builds, and the peer's answers. Owned by the link; any thread.
 class LinkQuestions {
  public:
   // Returns the number of a new question, which the caller sends and then awaits.

@@ -9,7 +9,6 @@
 #include "server/network/kernel_names.h"
 #include "server/peer/link_dialer.h"
 #include "server/program/shared_builds.h"
-#include "server/transfer/lent_chunks.h"
 #include "server/transfer/transfer_table.h"
 #include "server/wire/outbox.h"
 #include "server/wire/stream_recovery.h"
@@ -23,7 +22,6 @@ struct PeerContext {
   PeerSignals& signals;
   TransferTable& transfers;
   SharedBuilds& builds;
-  LentChunks& chunks;
   const Ref<KernelNames>& names;  // of this server's kernels
   Outbox& client;
   const StreamRecovery& recovery;

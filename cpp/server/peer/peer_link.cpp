@@ -150,9 +150,9 @@ Traffic PeerLink::traffic() const {
 
 void PeerLink::execute(std::uint16_t code, Bytes payload) {
   messages_received_.fetch_add(1, std::memory_order_relaxed);
-  dispatch_peer_message({peer_, context_.signals, inbox_, signals_, transfers_, connections_.streams(), context_.builds,
-                         context_.chunks, *this},
-                        code, payload);
+  dispatch_peer_message(
+      {peer_, context_.signals, inbox_, signals_, transfers_, connections_.streams(), context_.builds, *this}, code,
+      payload);
 }
 
 void PeerLink::signal(EventId event, std::int32_t status) {
@@ -170,16 +170,9 @@ std::vector<std::byte> PeerLink::ask_build(BuildId build, const Digest& key, Dea
   return builds_.await(question, deadline);
 }
 
-std::uint64_t PeerLink::ask_chunk(std::uint64_t loan, const Digest& digest) {
-  const std::uint64_t question = chunks_.begin();
-  outbox_.send(AskChunk{question, loan, digest});
-  return question;
-}
-
 void PeerLink::give_up() {
   const std::string reason = loss_.finish(connections_.end());
   builds_.close();
-  chunks_.close();
   pipes_->close();
   const auto unacknowledged = signals_.close();
   std::vector<Ref<Transfer>> failed;

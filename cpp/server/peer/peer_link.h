@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "server/execution/event_sink.h"
-#include "server/peer/borrowed_chunks.h"
 #include "server/peer/link_connections.h"
 #include "server/peer/link_loss.h"
 #include "server/peer/link_pipes.h"
@@ -73,14 +72,6 @@ class PeerLink final : public EventSink, public BulkRoute {
   // Returns the peer's answer; empty: it has no such build, the link is lost, or it takes too long.
   std::vector<std::byte> ask_build(BuildId build, const Digest& key, Deadline deadline);
   LinkQuestions& builds() { return builds_; }
-  // Returns the question's number.
-  std::uint64_t ask_chunk(std::uint64_t loan, const Digest& digest);
-  LinkQuestions& chunks() { return chunks_; }
-  BorrowingSpeed& borrowing_speed() { return borrowing_speed_; }
-  // A peer that does not read gets no chunks.
-  void answer_chunk(std::uint64_t question, Bytes bytes) {
-    outbox_.send(PeerChunk{question, is_crowded() ? Bytes() : bytes});
-  }
   void answer_build(std::uint64_t question, Bytes entry) { outbox_.send(PeerBuild{question, sha256(entry), entry}); }
 
   const Ref<LinkPipes>& pipes() const { return pipes_; }
@@ -114,8 +105,7 @@ class PeerLink final : public EventSink, public BulkRoute {
   PeerInbox inbox_ GUARDED_BY(session_lock);
   LinkSignals signals_;
   LinkTransfers transfers_;
-  LinkQuestions builds_, chunks_;
-  BorrowingSpeed borrowing_speed_;
+  LinkQuestions builds_;
   const Ref<LinkPipes> pipes_;
   std::atomic<std::uint64_t> messages_received_{0};
   LinkLoss loss_;

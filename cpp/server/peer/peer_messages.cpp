@@ -61,18 +61,6 @@ void handle(const PeerMessageContext& context, const PeerBuild& message) {
   context.link.builds().answered(message.question, sha256(message.entry) == message.sum ? message.entry : Bytes());
 }
 
-void handle(const PeerMessageContext& context, const AskChunk& message) {
-  context.chunks.ask(message.loan, context.peer, message.digest,
-                     [link = Ref<PeerLink>(&context.link), question = message.question](Bytes bytes) {
-                       link->answer_chunk(question, bytes);
-                     });
-}
-
-void handle(const PeerMessageContext& context, const PeerChunk& message) {
-  if (message.bytes.size() > kUploadChunk) throw ProtocolError("a peer's chunk is too large");
-  context.link.chunks().answered(message.question, message.bytes);
-}
-
 void handle(const PeerMessageContext& context, const ConnectName& message) { context.link.pipes()->connect(message); }
 void handle(const PeerMessageContext& context, const NameReply& message) { context.link.pipes()->take_reply(message); }
 void handle(const PeerMessageContext& context, const PipeData& message) { context.link.pipes()->deliver(message); }

@@ -10,7 +10,6 @@
 #include "server/peer/link_transfers.h"
 #include "server/peer/peer_inbox.h"
 #include "server/program/shared_builds.h"
-#include "server/transfer/lent_chunks.h"
 
 namespace remotecl::server {
 
@@ -25,7 +24,6 @@ struct PeerMessageContext {
   LinkTransfers& transfers;
   const StreamPair& streams;
   SharedBuilds& builds;
-  LentChunks& chunks;
   PeerLink& link;
 };
 

@@ -47,10 +47,9 @@ Session::Session(const Shared& shared, std::unique_ptr<Connection> control, cons
       transfers_(*this, issuer(), reporter(), outbox_, counters_),
       channels_(transfers_, recovery_, bulk_channels(static_cast<unsigned>(client_.grant().devices().size()))),
       builds_(counters_),
-      lent_chunks_(shared.uploads, stored_owner(), counters_),
-      peers_({*this, issuer(), signals(), transfers_, builds_.shared(), lent_chunks_, objects_.networks.names, outbox_,
-              recovery_, client_.grant(), shared.peers,
-              shared.dialers({id, client_.grant().user().name(), client_.address()}), client_.address()}),
+      peers_({*this, issuer(), signals(), transfers_, builds_.shared(), objects_.networks.names, outbox_, recovery_,
+              client_.grant(), shared.peers, shared.dialers({id, client_.grant().user().name(), client_.address()}),
+              client_.address()}),
       printf_execution_(*this, issuer(), outbox_, shared.output) {}
 
 Session::~Session() = default;
@@ -335,7 +334,6 @@ void Session::tear_down() {
   peers_.stop();
   transfers_.stop();
   builds_.stop();
-  lent_chunks_.stop();
   continuations_.stop();
   queue_watch().stop();
   printf_execution_.stop();

@@ -23,7 +23,6 @@
 #include "server/session/shared.h"
 #include "server/status/status_source.h"
 #include "server/transfer/bulk_channels.h"
-#include "server/transfer/lent_chunks.h"
 #include "server/transfer/transfer_table.h"
 #include "server/util/session_lock.h"
 #include "server/util/worker.h"
@@ -92,7 +91,6 @@ class Session final : public Strand, public StatusSource {
   PeerTable& peers() { return peers_; }
   EventReporter& reporter() { return execution_.reporter; }
   Builds& builds() { return builds_; }
-  LentChunks& lent_chunks() { return lent_chunks_; }
   Device& device(std::uint32_t index) { return objects_.device(index); }
   Mutex& mutex() RETURN_CAPABILITY(session_lock) { return mutex_; }
   void later(std::function<void()> job) override;
@@ -145,7 +143,6 @@ class Session final : public Strand, public StatusSource {
   TransferTable transfers_;
   BulkChannels channels_;
   Builds builds_;
-  LentChunks lent_chunks_;
   PeerTable peers_;
   Worker continuations_;
   PrintfExecution printf_execution_;

@@ -21,13 +21,6 @@ namespace remotecl::server {
 
 class IncomingTransfer;
 
-// Other servers that may have chunks of an offer, as the client has said. A value.
-struct ChunkLoan {
-  std::uint64_t number = 0;       // 0: none
-  std::uint64_t bytes_per_s = 0;  // of the client; 0: unknown
-  std::vector<PeerId> lenders;
-};
-
 // The chunks of one transfer that its client has offered and whose bytes have not come. Takes from the store those that
 // it has, and stores the others once they have come. Owned by the transfer.
 class OfferedChunks {
@@ -48,11 +41,6 @@ class OfferedChunks {
   // Looks for the chunk at `offset`. Returns true if its bytes need not come. Any thread.
   bool look_up(std::uint64_t offset, const Digest& digest, std::uint64_t size) EXCLUDES(mutex_);
   bool is_kept() const { return store_.keeps(); }
-  // Bytes of an offered chunk have come from elsewhere. Any thread.
-  void keep(const Digest& digest, Bytes bytes) { store_.keep(owner_, digest, bytes); }
-  // For the next offer. Called on the session's thread.
-  void set_loan(ChunkLoan loan) { loan_ = std::move(loan); }
-  ChunkLoan take_loan() { return std::exchange(loan_, {}); }
 
   // On the thread that receives the transfer's bytes:
   // Receives its next bytes, at most `size_max` and not beyond a chunk. Returns their number, 0 at the end.
@@ -76,7 +64,6 @@ class OfferedChunks {
   UploadStore& store_;
   const std::string owner_;
   const HeldMemory held_;
-  ChunkLoan loan_;
   std::unique_ptr<UploadStore::NewChunk> incoming_;  // the one that is being received
 
   Mutex mutex_;

@@ -47,9 +47,8 @@ TransferRef offer_bytes(PendingCommand& command, bool blocking, const std::byte*
     };
   }
   const bool sender_waits = blocking && !limit_of(command.event());
-  TransferRef transfer =
-      session.begin_send(command.queue().device().index(), from, size, std::move(finished), std::move(keep_alive),
-                         sender_waits, rows, command.queue().context().lenders_for(session, size));
+  TransferRef transfer = session.begin_send(command.queue().device().index(), from, size, std::move(finished),
+                                            std::move(keep_alive), sender_waits, rows);
   transfer->trace.record = command.record_id();
   return transfer;
 }

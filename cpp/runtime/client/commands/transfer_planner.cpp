@@ -30,8 +30,7 @@ TransferId send_write(CommandQueue& queue, EventId event, const MemoryObject& ob
   }
   session.add_interest();
   const TransferRef transfer = session.begin_send(
-      queue.device().index(), memory, size, [&session](cl_int) { session.drop_interest(); }, std::move(keep_alive),
-      false, {}, queue.context().lenders_for(session, size));
+      queue.device().index(), memory, size, [&session](cl_int) { session.drop_interest(); }, std::move(keep_alive));
   transfer->trace.record = record;
   send_write(object, session, queue.id(), event, {offset, size}, transfer->id, {}, wait_list, record);
   return transfer->id;

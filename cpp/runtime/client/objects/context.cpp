@@ -36,17 +36,6 @@ void Context::link_servers() const {
   group().links.connect(sessions);
 }
 
-std::vector<Session*> Context::lenders_for(const Session& session, std::uint64_t size) const {
-  std::vector<Session*> others;
-  if (size < kUploadChunk) return others;
-  for (const Device* device : devices_) {
-    Session& other = device->session();
-    if (&other != &session && std::ranges::find(others, &other) == others.end()) others.push_back(&other);
-    if (others.size() == kLendersMax) break;
-  }
-  return others;
-}
-
 bool Context::contains(const Device& device) const {
   return std::find(named_devices_.begin(), named_devices_.end(), &device) != named_devices_.end();
 }

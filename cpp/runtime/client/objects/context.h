@@ -38,8 +38,6 @@ class Context final : public Handle<_cl_context, HandleTag::kContext, CL_INVALID
   SessionGroup& group() const;
   // Begins to link all servers with each other now. Without this, two are linked when they first need it.
   void link_servers() const;
-  // The other servers that may already have what is written to this one; none if `size` is not worth asking.
-  std::vector<Session*> lenders_for(const Session& session, std::uint64_t size) const;
   // Calls the application's context callback, on the callback thread.
   void notify(const std::string& text) const;
   void add_destructor(Destructor function, void* user_data);

@@ -184,7 +184,7 @@ bool BulkSender::offer(const TransferRef& transfer, const UploadOffer::Step& chu
     if (transfer->is_over) return false;
     transfer->offer->add_digest(at, digests);
   }
-  session_.offer(*transfer, {transfer->id, chunks.offset, digests});
+  session_.offer({transfer->id, chunks.offset, digests});
   return true;
 }
 

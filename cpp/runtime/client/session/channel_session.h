@@ -18,7 +18,7 @@ class ChannelSession {
   // Blocks until the server has answered the transfer's offers, or the transfer has ended. Returns false if the
   // session is lost before.
   virtual bool await_reply(const ClientTransfer& transfer) = 0;
-  virtual void offer(const ClientTransfer& transfer, const OfferChunks& message) = 0;
+  virtual void offer(const OfferChunks& message) = 0;
   // The server had these bytes of a transfer already.
   virtual void found(std::uint64_t size) = 0;
   // Makes waiting threads check their conditions again.

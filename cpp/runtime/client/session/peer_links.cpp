@@ -6,7 +6,6 @@
 #include "runtime/client/support/ids.h"
 #include "runtime/client/support/stderr_notice.h"
 #include "runtime/crypto/secret.h"
-#include "runtime/protocol/sizes.h"
 
 namespace remotecl {
 namespace {
@@ -37,13 +36,12 @@ void PeerLinks::connect(const std::vector<Session*>& sessions) {
   }
 }
 
-void PeerLinks::begin(const Key& key, Entry& entry, bool is_spare) {
+void PeerLinks::begin(const Key& key, Entry& entry) {
   // Their reports have to be read although no thread waits for them.
   key.first->add_interest();
   key.second->add_interest();
   entry.state = State::kConnecting;
   entry.both_tried = false;
-  entry.is_spare = is_spare;
   entry.begun_at = std::chrono::steady_clock::now();
   entry.reason.clear();
   attempt(key, entry);
@@ -89,7 +87,7 @@ void PeerLinks::fail(const Key& key, Entry& entry) {
   if (std::exchange(entry.is_reported, true)) return;
   entry.loss_notice = key.first->address().text() + " and " + key.second->address().text() +
                       " cannot reach each other; data between them goes through this computer (" + entry.reason + ")";
-  if (!entry.is_spare) notice(std::exchange(entry.loss_notice, {}));
+  notice(std::exchange(entry.loss_notice, {}));
 }
 
 bool PeerLinks::is_due_again(const Entry& entry) {
@@ -111,22 +109,6 @@ bool PeerLinks::can_connect(Session& one, Session& other) {
   if (entry.state == State::kConnecting && !entry.failed_before) return true;
   report_loss(one, other, entry);
   return false;
-}
-
-std::vector<Session*> PeerLinks::neighbours(Session& session, const std::vector<Session*>& others) {
-  std::vector<Session*> found;
-  if (!enabled_ || session.lost()) return found;
-  const MutexLock lock(mutex_);
-  for (Session* const other : others) {
-    if (found.size() == kLendersMax) break;
-    if (other == &session || other->lost()) continue;
-    const Key both = key(session, *other);
-    Entry& entry = links_[both];
-    if (entry.state == State::kNone || is_due_again(entry)) begin(both, entry, true);
-    const bool is_promising = entry.state == State::kConnecting && !entry.failed_before;
-    if (entry.state == State::kConnected || is_promising) found.push_back(other);
-  }
-  return found;
 }
 
 std::optional<bool> PeerLinks::linked(Session& one, Session& other) {

@@ -38,9 +38,6 @@ class PeerLinks {
   bool connected(Session& one, Session& other);
   // Returns true if connected() is likely to be. Makes no first link and waits for none.
   bool can_connect(Session& one, Session& other);
-  // Those of `others`, at most kLendersMax, that are linked to this one or soon will be. Makes links, of whose failure
-  // the user need not know, and waits for none.
-  std::vector<Session*> neighbours(Session& session, const std::vector<Session*>& others);
   std::vector<Link> links();
 
   // Called by sessions for reports of their servers, and when they are lost.
@@ -58,7 +55,6 @@ class PeerLinks {
     unsigned reported = 0;  // bit 0: the first server has the link, bit 1: the second one
     bool failed_before = false;
     bool is_reported = false;  // the user knows that there is no link
-    bool is_spare = false;     // nothing needs it so far
     std::chrono::steady_clock::time_point begun_at{};
     std::chrono::steady_clock::time_point failed_at{};
     std::string reason;
@@ -69,8 +65,7 @@ class PeerLinks {
   // A failed link is made again when it is needed, but not all the time.
   static bool is_due_again(const Entry& entry);
   void report_loss(Session& one, Session& other, Entry& entry) REQUIRES(mutex_);
-  // `is_spare`: nothing needs the link.
-  void begin(const Key& key, Entry& entry, bool is_spare = false) REQUIRES(mutex_);
+  void begin(const Key& key, Entry& entry) REQUIRES(mutex_);
   void attempt(const Key& key, Entry& entry) REQUIRES(mutex_);
   void fail(const Key& key, Entry& entry) REQUIRES(mutex_);
   void give_up_late(const Key& key, Entry& entry) REQUIRES(mutex_);

@@ -78,25 +78,9 @@ bool Session::await_reply(const ClientTransfer& transfer) {
   return wait([&transfer] { return transfer.offer->is_answered() || transfer.ended(); });
 }
 
-void Session::offer(const ClientTransfer& transfer, const OfferChunks& message) {
-  lend(transfer, message);
+void Session::offer(const OfferChunks& message) {
   send(message);
   submit_now();
-}
-
-// Lets this server ask others for the chunks that it lacks, if they may answer.
-void Session::lend(const ClientTransfer& transfer, const OfferChunks& message) {
-  const std::vector<Session*>& possible = transfer.offer->lenders();
-  if (possible.empty() || !transfers_.uploads().is_worthwhile()) return;
-  const std::uint64_t loan = next_id();
-  std::vector<PeerId> lenders;
-  for (Session* const lender : group_.links.neighbours(*this, possible)) {
-    lender->send(LendChunks{loan, peer_id(), message.digests});
-    lender->submit_now();
-    lenders.push_back(lender->peer_id());
-  }
-  if (lenders.empty()) return;
-  send(BorrowChunks{transfer.id, loan, transfers_.uploads().bytes_per_s(), std::span<const PeerId>(lenders)});
 }
 
 void Session::wait_for_room() {

@@ -130,10 +130,8 @@ class Session final : private InboxReader::Owner, private ChannelSession {
   }
   TransferRef begin_send(std::uint32_t device, const std::byte* from, std::uint64_t size,
                          std::function<void(cl_int)> finished, std::shared_ptr<void> keep_alive,
-                         bool sender_waits = false, const std::optional<Rows>& rows = {},
-                         std::vector<Session*> lenders = {}) {
-    return transfers_.begin_send(device, from, size, std::move(finished), std::move(keep_alive), sender_waits, rows,
-                                 std::move(lenders));
+                         bool sender_waits = false, const std::optional<Rows>& rows = {}) {
+    return transfers_.begin_send(device, from, size, std::move(finished), std::move(keep_alive), sender_waits, rows);
   }
   bool take_push(std::uint32_t device, std::uint64_t size, bool blocking) {
     return transfers_.take_push(device, size, blocking);
@@ -188,8 +186,7 @@ class Session final : private InboxReader::Owner, private ChannelSession {
   void end_transfer(const TransferRef& transfer, cl_int status) override { transfers_.end(transfer, status); }
   bool await(const ClientTransfer& transfer) override;
   bool await_reply(const ClientTransfer& transfer) override;
-  void offer(const ClientTransfer& transfer, const OfferChunks& message) override;
-  void lend(const ClientTransfer& transfer, const OfferChunks& message);
+  void offer(const OfferChunks& message) override;
   void found(std::uint64_t size) override { group_.fetched.found.add(size); }
   void acknowledge(const ClientReceived& message) override;
   void stop_polling() override { reader_.stop_polling(); }

@@ -56,8 +56,7 @@ TransferRef TransferTable::begin_receive(std::uint32_t device, std::byte* to, st
 
 TransferRef TransferTable::begin_send(std::uint32_t device, const std::byte* from, std::uint64_t size,
                                       std::function<void(cl_int)> finished, std::shared_ptr<void> keep_alive,
-                                      bool sender_waits, const std::optional<Rows>& rows,
-                                      std::vector<Session*> lenders) {
+                                      bool sender_waits, const std::optional<Rows>& rows) {
   auto transfer = std::make_shared<ClientTransfer>();
   transfer->sends = true;
   transfer->memory = const_cast<std::byte*>(from);
@@ -66,7 +65,7 @@ TransferRef TransferTable::begin_send(std::uint32_t device, const std::byte* fro
   transfer->sender_waits = sender_waits;
   const BulkChannel& channel = channels_.of(device);
   if (size >= kUploadChunk && !rows && !channel.has_rdma() && uploads_.may_begin(channel.streams() != 0)) {
-    transfer->offer = std::make_unique<UploadOffer>(uploads_, from, size, std::move(lenders));
+    transfer->offer = std::make_unique<UploadOffer>(uploads_, from, size);
   }
   return begin(device, std::move(transfer), std::move(finished), std::move(keep_alive));
 }

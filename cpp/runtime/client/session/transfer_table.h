@@ -28,13 +28,13 @@ class TransferTable {
 
   // Adds a transfer, before the command that names it is sent. `device`: the index of the device of the
   // command's queue. The memory stays valid as long as `keep_alive`. `rows`: how the bytes lie there, unless
-  // without gaps. `lenders`: servers that may have the same bytes. If the session is lost, the transfer fails at once.
+  // without gaps. If the session is lost, the transfer fails at once.
   TransferRef begin_receive(std::uint32_t device, std::byte* to, std::uint64_t size,
                             std::function<void(cl_int)> finished, std::shared_ptr<void> keep_alive,
                             const std::optional<Rows>& rows = {});
   TransferRef begin_send(std::uint32_t device, const std::byte* from, std::uint64_t size,
                          std::function<void(cl_int)> finished, std::shared_ptr<void> keep_alive, bool sender_waits,
-                         const std::optional<Rows>& rows = {}, std::vector<Session*> lenders = {});
+                         const std::optional<Rows>& rows = {});
   // Whether so many bytes can be sent right after the command that names them, which saves the round trip of a pull.
   // If so, has taken room for them at the server; call begin_push() then.
   bool take_push(std::uint32_t device, std::uint64_t size, bool blocking);

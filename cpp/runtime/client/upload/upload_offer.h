@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "runtime/base/bytes.h"
@@ -14,8 +13,6 @@
 #include "runtime/transport/connection.h"
 
 namespace remotecl {
-
-class Session;
 
 // The steps of a write whose chunks the server may have already. Its bytes are sent as they are until the link is known
 // to be slow. From then on the digests of chunks are offered some chunks ahead of the bytes, and chunks that the server
@@ -34,11 +31,8 @@ class UploadOffer {
     std::uint64_t offset, size;  // of the bytes that it is about
   };
 
-  // `lenders`: other servers that may have the bytes.
-  UploadOffer(UploadLink& link, const std::byte* memory, std::uint64_t size, std::vector<Session*> lenders = {})
-      : link_(link), memory_(memory), size_(size), lenders_(std::move(lenders)) {}
-
-  const std::vector<Session*>& lenders() const { return lenders_; }
+  UploadOffer(UploadLink& link, const std::byte* memory, std::uint64_t size)
+      : link_(link), memory_(memory), size_(size) {}
 
   // ---- On the sending thread.
   // What is to be done next; the caller does it. REQUIRES: not all bytes are sent or skipped.
@@ -70,7 +64,6 @@ class UploadOffer {
   UploadLink& link_;
   const std::byte* memory_;
   const std::uint64_t size_;
-  const std::vector<Session*> lenders_;
   std::uint64_t at_ = 0;  // sent or skipped
   std::optional<Connection::Delivered> delivered_;
   std::atomic<bool> has_skipped_{false};

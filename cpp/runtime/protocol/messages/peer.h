@@ -158,21 +158,6 @@ struct PeerBuild {
   Bytes entry;
   REMOTECL_FIELDS(question, sum, entry)
 };
-// Asks for a chunk that the client has named by LendChunks.
-struct AskChunk {
-  REMOTECL_MESSAGE(AskChunk);
-  std::uint64_t question;  // chosen by the sender
-  std::uint64_t loan;
-  BuildKey digest;
-  REMOTECL_FIELDS(question, loan, digest)
-};
-// The answer: the chunk or nothing.
-struct PeerChunk {
-  REMOTECL_MESSAGE(PeerChunk);
-  std::uint64_t question;
-  Bytes bytes;
-  REMOTECL_FIELDS(question, bytes)
-};
 
 // ---- between peers: connections of kernels
 

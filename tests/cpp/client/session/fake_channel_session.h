@@ -22,7 +22,7 @@ class FakeChannelSession final : public ChannelSession {
   }
   bool await(const ClientTransfer&) override { return true; }
   bool await_reply(const ClientTransfer&) override { return true; }
-  void offer(const ClientTransfer&, const OfferChunks&) override {}
+  void offer(const OfferChunks&) override {}
   void found(std::uint64_t) override {}
   void wake() override {
     const std::lock_guard lock(mutex_);
