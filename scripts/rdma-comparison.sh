@@ -54,7 +54,6 @@ ucx() {
 for ((round = 0; round < rounds; ++round)); do
   perftest
   remotecl rdma remotecl
-  remotecl messages messages
   remotecl tcp tcp
   rsockets
   ucx

@@ -1,6 +1,5 @@
 // What a channel over RDMA carries between two processes, and TCP between the same addresses: 16 MiB in chunks of 1
-// MiB, and half of the round trip of a message of 8 bytes; with "messages" the bytes go in such messages, as those of a
-// control stream do. Prints "<MB/s> <us>". Usage: remotecl-rdma-bench rdma|messages|tcp ADDRESS
+// MiB, and half of the round trip of 8 bytes. Prints "<MB/s> <us>". Usage: remotecl-rdma-bench rdma|tcp ADDRESS
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -45,7 +44,7 @@ void check(bool is_good, const char* what) {
   std::_Exit(1);
 }
 
-class RdmaSide : public Side {
+class RdmaSide final : public Side {
  public:
   RdmaSide(bool is_server, const std::string& host) {
     if (is_server) {
@@ -68,14 +67,18 @@ class RdmaSide : public Side {
     channel_->expect(transfer, kTotal);
     check(channel_->receive({MutableBytes(bytes_).first(kTotal), registration_.get()}), "receive");
   }
-  void ping() override { check(channel_->write(Bytes(bytes_).first(8)), "message"); }
-  void pong() override { check(channel_->read(MutableBytes(bytes_).first(8)) == 8, "message"); }
-
- protected:
-  MutableBytes bytes() { return bytes_; }
-  RdmaChannel& channel() { return *channel_; }
+  void ping() override {
+    check(channel_->send(kPings + ++pings_, {Bytes(bytes_).first(8), registration_.get()}, RdmaChannel::Use::kCopied),
+          "send");
+  }
+  void pong() override {
+    channel_->expect(kPings + ++pongs_, 8);
+    check(channel_->receive({MutableBytes(bytes_).first(8), registration_.get()}), "receive");
+  }
 
  private:
+  static constexpr std::uint64_t kPings = 1u << 20;  // transfers from here on
+
   // The other process may not listen yet.
   static std::unique_ptr<RdmaChannel> try_to_dial(const std::string& host, int attempt) {
     try {
@@ -90,19 +93,7 @@ class RdmaSide : public Side {
   std::vector<std::byte> bytes_ = std::vector<std::byte>(kTotal);
   std::unique_ptr<RdmaChannel> channel_;
   std::unique_ptr<RegisteredMemory> registration_;
-};
-
-class MessagesSide final : public RdmaSide {
- public:
-  using RdmaSide::RdmaSide;
-  void send(std::uint64_t) override { check(channel().write(bytes()), "messages"); }
-  void receive(std::uint64_t) override {
-    for (MutableBytes left = bytes(); !left.empty();) {
-      const std::size_t count = channel().read(left);
-      check(count != 0, "messages");
-      left = left.subspan(count);
-    }
-  }
+  std::uint64_t pings_ = 0, pongs_ = 0;
 };
 
 class TcpSide final : public Side {
@@ -186,8 +177,6 @@ int main(int argc, char** argv) {
   std::unique_ptr<Side> side;
   if (std::string_view(argv[1]) == "rdma") {
     side = std::make_unique<RdmaSide>(is_server, argv[2]);
-  } else if (std::string_view(argv[1]) == "messages") {
-    side = std::make_unique<MessagesSide>(is_server, argv[2]);
   } else {
     side = std::make_unique<TcpSide>(is_server, argv[2]);
   }

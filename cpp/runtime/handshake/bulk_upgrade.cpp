@@ -41,8 +41,7 @@ void add_rdma(StreamCarrier& carrier, Connection& connection, const Address& pee
   auto slot = std::make_shared<RdmaSlot>(end.rdma_report, end.rdma_hold);
   bool is_exchanged = false;
   if (end.side == BulkEnd::Side::kAccepts) {
-    is_exchanged = connection.write(
-        encode_frame<RdmaOffer, kRdmaOfferSize>(end.rdma->offer(end.rdma_key, slot, end.move_control)));
+    is_exchanged = connection.write(encode_frame<RdmaOffer, kRdmaOfferSize>(end.rdma->offer(end.rdma_key, slot)));
   } else {
     std::array<std::byte, kRdmaOfferSize> offer;
     is_exchanged = read_before(connection, offer, Patience::of_server(end.window));

@@ -50,8 +50,6 @@ struct BulkEnd {
   std::function<void(const RdmaState&)> rdma_report = {};
   // As RdmaSlot::Hold.
   std::function<std::shared_ptr<const void>(std::uint64_t bytes)> rdma_hold = {};
-  // Of the side that accepts; empty: the control stream stays on TCP.
-  RdmaAcceptor::MoveControl move_control = {};
 };
 
 // Turns a bulk connection, after its Welcome, into the fastest carrier that both sides have agreed on: shared

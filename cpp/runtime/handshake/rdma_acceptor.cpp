@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "runtime/crypto/secret.h"
-#include "runtime/transport/rdma/rdma_connection.h"
 #include "runtime/transport/rdma/rdma_ports.h"
 #include "runtime/transport/rdma/socket_address.h"
 
@@ -72,13 +71,13 @@ std::vector<Address> RdmaAcceptor::addresses(std::string* cause) {
   return addresses;
 }
 
-RdmaOffer RdmaAcceptor::offer(const Secret& key, const std::shared_ptr<RdmaSlot>& slot, MoveControl move_control) {
+RdmaOffer RdmaAcceptor::offer(const Secret& key, const std::shared_ptr<RdmaSlot>& slot) {
   const std::vector<Address> at = addresses();
   std::uint64_t ticket = 0;
   fill_random(std::as_writable_bytes(std::span(&ticket, 1)));
   const MutexLock lock(mutex_);
   std::erase_if(streams_, [](const auto& entry) { return entry.second.slot.expired(); });
-  streams_[ticket] = {key, slot, std::move(move_control)};
+  streams_[ticket] = {key, slot};
   return rdma_offer(ticket, at);
 }
 
@@ -117,11 +116,6 @@ void RdmaAcceptor::reply(RdmaRequest& request) {
     stream = at->second;
   }
   if (words.number > kChunkNumberMask || !is_proved(stream.key, words)) return;
-  if (words.purpose == RdmaPurpose::kBulk) reply_bulk(request, words, stream);
-  if (words.purpose == RdmaPurpose::kControl) reply_control(request, words, stream);
-}
-
-void RdmaAcceptor::reply_bulk(RdmaRequest& request, const RdmaRequestWords& words, const Stream& stream) {
   const std::shared_ptr<RdmaSlot> slot = stream.slot.lock();
   if (slot == nullptr || words.number <= slot->get().number) return;
   const auto reply = encode_frame<RdmaReplyWords, kRdmaReplySize>(rdma_reply(stream.key, words));
@@ -135,25 +129,6 @@ void RdmaAcceptor::reply_bulk(RdmaRequest& request, const RdmaRequestWords& word
     slot->fail(error.what());
     throw;
   }
-}
-
-void RdmaAcceptor::reply_control(RdmaRequest& request, const RdmaRequestWords& words, const Stream& stream) {
-  const std::shared_ptr<RdmaSlot> slot = stream.slot.lock();
-  if (slot == nullptr || !stream.move_control) return;
-  auto held = slot->hold(RdmaChannel::kOwnBytes);
-  if (held == nullptr) return;
-  {
-    const MutexLock lock(mutex_);
-    const auto at = streams_.find(words.ticket);
-    if (at == streams_.end() || words.number <= at->second.control_number) return;
-    at->second.control_number = words.number;
-  }
-  stream.move_control(words.received, [&](std::uint64_t received) {
-    const RdmaReplyWords reply = rdma_reply(stream.key, words, received);
-    auto channel = request.accept(encode_frame<RdmaReplyWords, kRdmaReplySize>(reply));
-    channel->keep(held);
-    return std::make_unique<RdmaConnection>(std::move(channel));
-  });
 }
 
 }  // namespace remotecl

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -32,14 +31,8 @@ class RdmaAcceptor {
   // Where it listens; listens now if it does not yet. Empty where there is no RDMA, and then `cause` says why: ports
   // may become active later, so it tries again every ten seconds in which it is asked.
   std::vector<Address> addresses(std::string* cause = nullptr) EXCLUDES(mutex_);
-  // Accepts the channel, on which the stream goes on, given how many of its bytes this side has received. May throw
-  // ConnectionError.
-  using Accept = std::function<std::unique_ptr<Connection>(std::uint64_t received)>;
-  // Moves the control stream, of which the other side has received so many bytes. Refuses if it does not accept.
-  using MoveControl = std::function<void(std::uint64_t peer_received, const Accept& accept)>;
-  // What the other side needs to put channels into the slot and to move the control stream, as long as the slot exists.
-  RdmaOffer offer(const Secret& key, const std::shared_ptr<RdmaSlot>& slot, MoveControl move_control = {})
-      EXCLUDES(mutex_);
+  // What the other side needs to put channels into the slot, as long as that exists.
+  RdmaOffer offer(const Secret& key, const std::shared_ptr<RdmaSlot>& slot) EXCLUDES(mutex_);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -48,16 +41,12 @@ class RdmaAcceptor {
   struct Stream {
     Secret key;
     std::weak_ptr<RdmaSlot> slot;
-    MoveControl move_control;
-    std::uint32_t control_number = 0;  // of its last channel
   };
 
   void listen() REQUIRES(mutex_);
   void run(RdmaListener& listener) EXCLUDES(mutex_);
   void forget(const RdmaListener& listener) EXCLUDES(mutex_);
   void reply(RdmaRequest& request) EXCLUDES(mutex_);
-  static void reply_bulk(RdmaRequest& request, const RdmaRequestWords& words, const Stream& stream);
-  void reply_control(RdmaRequest& request, const RdmaRequestWords& words, const Stream& stream) EXCLUDES(mutex_);
 
   const std::string host_;
   Mutex mutex_;

@@ -5,7 +5,6 @@
 #include <system_error>
 #include <utility>
 
-#include "runtime/transport/rdma/rdma_connection.h"
 #include "runtime/transport/rdma/rdma_dialer.h"
 
 namespace remotecl {
@@ -14,11 +13,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::chrono::milliseconds kRdmaDialTime = 10s;
-constexpr std::chrono::milliseconds kMoveTime = 2s;  // for all addresses together; short, because commands wait
 constexpr std::chrono::milliseconds kPauseAfterLoss = 100ms;
 constexpr std::chrono::milliseconds kLossPauseMax = 30s;
 constexpr std::chrono::milliseconds kLookEvery = 1s;
-constexpr int kLastingPauses = 10;  // a channel that outlasts its pause so many times resets the pause
 
 }  // namespace
 
@@ -28,8 +25,7 @@ RdmaConnector::RdmaConnector(std::vector<Address> addresses, std::uint64_t ticke
   if (rdma_use() == RdmaUse::kRequire) connect();
 }
 
-void RdmaConnector::start(const Control& control) {
-  control_ = control;
+void RdmaConnector::start() {
   try {
     thread_ = std::thread([this] { run(); });
   } catch (const std::system_error&) {  // TCP carries everything
@@ -51,26 +47,14 @@ void RdmaConnector::run() {
   if (slot_->get().channel == nullptr && try_to_connect() == Outcome::kImpossible) return;
   std::chrono::milliseconds pause = kPauseAfterLoss;
   for (;;) {
-    look_after_control();
     const RdmaSlot::Seen seen = slot_->await_loss(kLookEvery);
     if (seen == RdmaSlot::Seen::kEnd) return;
     if (seen == RdmaSlot::Seen::kChannel) continue;
     if (!slot_->was_in_vain()) pause = kPauseAfterLoss;
     do {
-      if (!rest(pause)) return;
+      if (!slot_->rest(pause)) return;
       pause = std::min(2 * pause, kLossPauseMax);
     } while (try_to_connect() != Outcome::kConnected);
-  }
-}
-
-// The control stream may have a channel of its own while bulk data has none. Returns false at the end.
-bool RdmaConnector::rest(std::chrono::milliseconds pause) {
-  const auto end = Clock::now() + pause;
-  for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
-    if (left.count() <= 0) return true;
-    if (!slot_->rest(std::min(left, kLookEvery))) return false;
-    look_after_control();
   }
 }
 
@@ -88,38 +72,12 @@ RdmaConnector::Outcome RdmaConnector::try_to_connect() {
 }
 
 void RdmaConnector::connect() {
-  Dialed dialed = dial(RdmaPurpose::kBulk);
-  slot_->put(std::move(dialed.channel), number_);
-}
-
-// Moves the control stream only while bulk data has a channel: a move holds up every command, so bulk data tries the
-// way first, also after a loss. If the control stream's channel fails soon, the next move waits longer and longer. The
-// stream never moves if a failed move would leave too little of the window to resume it.
-void RdmaConnector::look_after_control() {
-  if (control_.reconnector == nullptr || control_.stream == nullptr) return;
-  if (control_.reconnector->window() < 2 * kMoveTime) return;
-  if (const auto channel = control_channel_.lock(); channel != nullptr && channel->look_after()) return;
-  if (std::exchange(has_moved_, false)) slot_->drop(slot_->get().channel);
-  const auto now = Clock::now();
-  if (slot_->get().channel == nullptr || now < moved_at_ + move_pause_) return;
-  const bool has_lasted = now > moved_at_ + kLastingPauses * move_pause_;
-  move_pause_ = has_lasted ? kPauseAfterLoss : std::min(2 * move_pause_, kLossPauseMax);
-  has_moved_ =
-      control_.reconnector->move(*control_.stream, [this](std::uint64_t received) { return move_control(received); });
-  moved_at_ = Clock::now();
-}
-
-Reconnector::Onward RdmaConnector::move_control(std::uint64_t received) {
-  Dialed dialed = dial(RdmaPurpose::kControl, received);
-  control_channel_ = dialed.channel;
-  return {std::make_shared<RdmaConnection>(std::move(dialed.channel)), dialed.reply.received};
-}
-
-RdmaConnector::Dialed RdmaConnector::dial(RdmaPurpose purpose, std::uint64_t received) {
   std::string failure = "RDMA: the server names no address";
   for (const Address& address : addresses_) {
     try {
-      return dial(address, rdma_request(key_, ticket_, ++number_, purpose, received));
+      std::shared_ptr<RdmaChannel> channel = dial(address, rdma_request(key_, ticket_, ++number_));
+      slot_->put(std::move(channel), number_);
+      return;
     } catch (const RdmaUnavailable&) {
       throw;
     } catch (const ConnectionError& error) {
@@ -129,20 +87,17 @@ RdmaConnector::Dialed RdmaConnector::dial(RdmaPurpose purpose, std::uint64_t rec
   throw ConnectionError(failure);
 }
 
-RdmaConnector::Dialed RdmaConnector::dial(const Address& address, const RdmaRequestWords& words) {
+std::shared_ptr<RdmaChannel> RdmaConnector::dial(const Address& address, const RdmaRequestWords& words) {
   auto held = slot_->hold(RdmaChannel::kOwnBytes);
   if (held == nullptr) throw RdmaUnavailable(std::string(rdma_reason::kHostMemory));
   const auto hello = encode_frame<RdmaRequestWords, kRdmaRequestSize>(words);
-  const auto time =
-      words.purpose == RdmaPurpose::kControl ? kMoveTime / static_cast<int>(addresses_.size()) : kRdmaDialTime;
-  DialedRdma dialed = dial_rdma(address, hello, time, stopped_.handle());
+  DialedRdma dialed = dial_rdma(address, hello, kRdmaDialTime, stopped_.handle());
   if (dialed.reply.size() != kRdmaReplySize) throw ConnectionError(address.text() + " answers RDMA in other words");
-  const auto reply = decode_frame<RdmaReplyWords>(dialed.reply);
-  if (!is_proved(key_, words, reply)) {
+  if (!is_proved(key_, words, decode_frame<RdmaReplyWords>(dialed.reply))) {
     throw ConnectionError(address.text() + " answers RDMA without knowing the stream's key");
   }
   dialed.channel->keep(std::move(held));
-  return {std::move(dialed.channel), reply};
+  return std::move(dialed.channel);
 }
 
 }  // namespace remotecl

@@ -25,10 +25,9 @@ std::string& forbidden_reason() {
   return reason;
 }
 
-Secret prove_knowledge(const Secret& key, Claim claim, const RdmaRequestWords& words, std::uint64_t received) {
-  const Role role = words.purpose == RdmaPurpose::kControl ? Role::kControl : Role::kBulk;
+Secret prove_knowledge(const Secret& key, Claim claim, const RdmaRequestWords& words) {
   return prove_briefly(std::as_bytes(std::span(key)), claim,
-                       {role, kFeatureRdma, words.number, words.ticket, received, {}, {}});
+                       {Role::kBulk, kFeatureRdma, words.number, words.ticket, 0, {}, {}});
 }
 
 // Returns false if the host is no number.
@@ -96,23 +95,22 @@ void require_rdma(const Address& address, std::uint64_t features) {
   throw ConnectionError("REMOTECL_RDMA=require, and " + cause);
 }
 
-RdmaRequestWords rdma_request(const Secret& key, std::uint64_t ticket, std::uint32_t number, RdmaPurpose purpose,
-                              std::uint64_t received) {
-  RdmaRequestWords words{ticket, number, purpose, received, {}};
-  words.proof = prove_knowledge(key, Claim::kConnecting, words, received);
+RdmaRequestWords rdma_request(const Secret& key, std::uint64_t ticket, std::uint32_t number) {
+  RdmaRequestWords words{ticket, number, {}};
+  words.proof = prove_knowledge(key, Claim::kConnecting, words);
   return words;
 }
 
-RdmaReplyWords rdma_reply(const Secret& key, const RdmaRequestWords& to, std::uint64_t received) {
-  return {received, prove_knowledge(key, Claim::kAccepting, to, received)};
+RdmaReplyWords rdma_reply(const Secret& key, const RdmaRequestWords& to) {
+  return {prove_knowledge(key, Claim::kAccepting, to)};
 }
 
 bool is_proved(const Secret& key, const RdmaRequestWords& words) {
-  return same_secret(words.proof, prove_knowledge(key, Claim::kConnecting, words, words.received));
+  return same_secret(words.proof, prove_knowledge(key, Claim::kConnecting, words));
 }
 
 bool is_proved(const Secret& key, const RdmaRequestWords& to, const RdmaReplyWords& words) {
-  return same_secret(words.proof, prove_knowledge(key, Claim::kAccepting, to, words.received));
+  return same_secret(words.proof, prove_knowledge(key, Claim::kAccepting, to));
 }
 
 RdmaOffer rdma_offer(std::uint64_t ticket, const std::vector<Address>& addresses) {

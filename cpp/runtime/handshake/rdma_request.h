@@ -24,33 +24,25 @@ std::uint64_t rdma_features(const RdmaState& wish);
 // Throws ConnectionError, which says why `address` has no RDMA for this side, if RDMA is required.
 void require_rdma(const Address& address, std::uint64_t features);
 
-// The connection that an RDMA channel is for: one beside a bulk stream, or the control stream itself, which moves to
-// it.
-enum class RdmaPurpose : std::uint32_t { kBulk = 0, kControl = 1 };
-
-// The message that the connecting side sends with its request for an RDMA connection.
+// The message that the connecting side sends with its request for an RDMA channel.
 struct RdmaRequestWords {
   std::uint64_t ticket;
   std::uint32_t number;  // of the channel: higher than those of former ones
-  RdmaPurpose purpose;
-  std::uint64_t received;  // bytes of the control stream
   Secret proof;
-  REMOTECL_FIELDS(ticket, number, purpose, received, proof)
+  REMOTECL_FIELDS(ticket, number, proof)
 };
-inline constexpr std::size_t kRdmaRequestSize = 40;
+inline constexpr std::size_t kRdmaRequestSize = 28;
 
 // The accepting side's reply.
 struct RdmaReplyWords {
-  std::uint64_t received;  // bytes of the control stream
   Secret proof;
-  REMOTECL_FIELDS(received, proof)
+  REMOTECL_FIELDS(proof)
 };
-inline constexpr std::size_t kRdmaReplySize = 24;
+inline constexpr std::size_t kRdmaReplySize = 16;
 
 // With the proof of a side that knows the stream's key (rdma_key). The reply's is for these words.
-RdmaRequestWords rdma_request(const Secret& key, std::uint64_t ticket, std::uint32_t number, RdmaPurpose purpose,
-                              std::uint64_t received = 0);
-RdmaReplyWords rdma_reply(const Secret& key, const RdmaRequestWords& to, std::uint64_t received = 0);
+RdmaRequestWords rdma_request(const Secret& key, std::uint64_t ticket, std::uint32_t number);
+RdmaReplyWords rdma_reply(const Secret& key, const RdmaRequestWords& to);
 // Returns true if the proof is right.
 bool is_proved(const Secret& key, const RdmaRequestWords& words);
 bool is_proved(const Secret& key, const RdmaRequestWords& to, const RdmaReplyWords& words);

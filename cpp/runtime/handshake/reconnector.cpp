@@ -87,16 +87,11 @@ void Reconnector::run() {
   for (std::uint64_t seen = 0;;) {
     {
       MutexLock lock(thread_.mutex);
-      while (!thread_.is_stopping() && (breaks_ == seen || is_resuming_)) thread_.wait();
+      while (!thread_.is_stopping() && breaks_ == seen) thread_.wait();
       if (thread_.is_stopping()) return;
       seen = breaks_;
-      is_resuming_ = true;
     }
-    const bool goes_on = resume_streams(is_news);
-    MutexLock lock(thread_.mutex);
-    is_resuming_ = false;
-    thread_.wake();
-    if (!goes_on) return;
+    if (!resume_streams(is_news)) return;
   }
 }
 
@@ -136,28 +131,6 @@ bool Reconnector::resume_streams(bool& is_news) {
   }
   if (std::exchange(is_news, false) && carried_on) news_("connected to " + address_.text() + " again");
   return true;
-}
-
-bool Reconnector::move(ResumableConnection& stream, const Move& move) {
-  {
-    MutexLock lock(thread_.mutex);
-    while (!thread_.is_stopping() && is_resuming_) thread_.wait();
-    if (thread_.is_stopping() || stream.broken() || stream.ended()) return false;
-    is_resuming_ = true;
-  }
-  bool is_moved = false;
-  try {
-    const ResumableConnection::Attempt attempt = stream.detach(ResumableConnection::Purpose::kMove);
-    const Onward onward = move(attempt.received);
-    is_moved = stream.resume(attempt, onward.connection, onward.received);
-  } catch (const std::exception&) {  // the thread does it
-  }
-  MutexLock lock(thread_.mutex);
-  is_resuming_ = false;
-  thread_.wake();
-  lock.unlock();
-  if (!is_moved) broken();
-  return is_moved;
 }
 
 bool Reconnector::rest(std::chrono::milliseconds& pause, Clock::time_point until) {

@@ -42,18 +42,6 @@ class Reconnector {
       EXCLUDES(thread_.mutex);
   // One of the streams has broken. Does not wait.
   void broken() EXCLUDES(thread_.mutex);
-  // A connection to the other side, which resumes a stream there, and how many of its bytes the other side has.
-  struct Onward {
-    std::shared_ptr<Connection> connection;
-    std::uint64_t received;
-  };
-  // Makes it, on the calling thread, given how many bytes this side has received. May throw ConnectionError.
-  using Move = std::function<Onward(std::uint64_t received)>;
-  // Moves a stream to another connection while it works; nothing else resumes streams meanwhile. Returns false if that
-  // fails, or the stream is broken: then it is resumed as always.
-  bool move(ResumableConnection& stream, const Move& move) EXCLUDES(thread_.mutex);
-  // For how long resuming a broken stream is tried.
-  std::chrono::milliseconds window() const { return window_; }
   // Ends the present attempt, waits for that and makes no more. Broken streams stay broken.
   void stop() EXCLUDES(thread_.mutex);
   // Why the streams have ended; empty unless the reason was the lack of a connection.
@@ -107,7 +95,6 @@ class Reconnector {
   std::stop_source stopping_;  // ends the present attempt
   std::string reason_ GUARDED_BY(thread_.mutex);
   bool found_nobody_ GUARDED_BY(thread_.mutex) = false;
-  bool is_resuming_ GUARDED_BY(thread_.mutex) = false;  // a thread; only one does at a time
   std::uint64_t breaks_ GUARDED_BY(thread_.mutex) = 0;
   StoppableThread thread_{[this] { run(); }};
 };

@@ -51,10 +51,8 @@ std::unique_ptr<BulkTransport> LinkConnections::make_bulk(StreamCarrier carrier)
 void LinkConnections::reconnect_to(const LinkDialer::Wanted& wanted, const Invitation& invitation) {
   ResumableConnection* const control = streams_.control();
   ResumableConnection* const bulk = streams_.bulk();
-  if (control == nullptr && bulk == nullptr) {
-    if (rdma_) rdma_->start();
-    return;
-  }
+  if (rdma_) rdma_->start();
+  if (control == nullptr && bulk == nullptr) return;
   reconnector_ = std::make_unique<Reconnector>(
       wanted.addresses.front(), invitation, context_.recovery.window(), kConnectTimeout,
       [this, join = joiner(context_.dialer, wanted)](const JoinRequest& request, std::chrono::milliseconds timeout,
@@ -69,7 +67,6 @@ void LinkConnections::reconnect_to(const LinkDialer::Wanted& wanted, const Invit
       });
   if (control != nullptr) reconnector_->add(*control, Role::kPeerControl);
   if (bulk != nullptr) reconnector_->add(*bulk, Role::kPeerBulk, 0, bulk_has_doorbell_ ? 0 : stripes_features());
-  if (rdma_) rdma_->start({reconnector_.get(), control});
 }
 
 std::string LinkConnections::end() const {

@@ -181,28 +181,6 @@ RdmaState SessionHost::rdma_wish_for(const Hello& hello, const Session& session)
   return rdma_->addresses(&cause).empty() ? RdmaState::unavailable(cause) : wish;
 }
 
-// Moves the control stream that belongs to a bulk connection to RDMA.
-RdmaAcceptor::MoveControl SessionHost::control_mover(const Hello& hello, const Secret& secret,
-                                                     const std::string& with) {
-  if (rdma_ == nullptr || channel_of(hello.features) != 0) return {};
-  const Role role = hello.role == Role::kBulk ? Role::kControl : Role::kPeerControl;
-  return
-      [this, id = hello.session, role, secret, with](std::uint64_t peer_received, const RdmaAcceptor::Accept& accept) {
-        const Ref<Session> session = find_session(id);
-        if (!session) return;
-        const std::vector<OpenStream> streams = session->streams(role, 0);
-        const auto at =
-            std::ranges::find_if(streams, [&](const OpenStream& one) { return same_secret(one.secret, secret); });
-        if (at == streams.end()) return;
-        ResumableConnection& stream = *at->connection;
-        const ResumableConnection::Attempt attempt = stream.detach(ResumableConnection::Purpose::kMove);
-        if (stream.fit(peer_received) != ResumableConnection::Fit::kFits) return;
-        if (!stream.resume(attempt, accept(attempt.received), peer_received)) return;
-        const LogScope scope(id);
-        log_info("messages with {} go by RDMA", with);
-      };
-}
-
 // Returns a carrier without a connection if the peer is gone or broke the rules.
 StreamCarrier SessionHost::upgrade(IncomingConnection& incoming, Session& session, const Secret& secret,
                                    std::uint64_t features, StripeGroup& stripes, const std::string& with) {
@@ -220,8 +198,7 @@ StreamCarrier SessionHost::upgrade(IncomingConnection& incoming, Session& sessio
                                           {},
                                           rdma_wish_for(hello, session),
                                           log_rdma(session.id(), with),
-                                          hold_locked(session.counters()),
-                                          control_mover(hello, secret, with)});
+                                          hold_locked(session.counters())});
     carrier.connection = limit_rate(std::move(carrier.connection), session.grant().rate_limits());
     return carrier;
   } catch (const ConnectionError& error) {

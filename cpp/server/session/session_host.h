@@ -50,7 +50,6 @@ class SessionHost final : public Host {
   StreamCarrier upgrade(IncomingConnection& incoming, Session& session, const Secret& secret, std::uint64_t features,
                         StripeGroup& stripes, const std::string& with);
   std::uint64_t possible_features(const IncomingConnection& incoming, const Session& session) const;
-  RdmaAcceptor::MoveControl control_mover(const Hello& hello, const Secret& secret, const std::string& with);
   RdmaState rdma_wish_for(const Hello& hello, const Session& session) const;
   void serve_return(IncomingConnection& incoming);
   void serve_bulk(IncomingConnection& incoming);

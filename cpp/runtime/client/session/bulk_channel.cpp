@@ -116,9 +116,7 @@ void BulkChannel::use(StreamCarrier carrier, const Joining& joining) {
   receiver_.use(*transport_);
   stream_ = line.stream;
   has_rdma_ = rdma != nullptr;
-  if (rdma != nullptr) {
-    rdma->start({joining.reconnector, number_ == 0 ? joining.control : nullptr});
-  }
+  if (rdma != nullptr) rdma->start();
   if (stream_ == nullptr) return;
   joining.reconnector->add(*stream_, Role::kBulk, number_, line.is_doorbell ? 0 : stripes_features(joining.streams));
 }

@@ -30,7 +30,6 @@ class BulkChannel {
     std::chrono::milliseconds timeout;
     std::chrono::milliseconds window;  // how long reconnecting is tried
     Reconnector* reconnector;          // null: a lost connection stays lost
-    ResumableConnection* control;      // the session's control stream; null: a lost connection stays lost
     unsigned streams;                  // limits the connections that carry all channels together
   };
 

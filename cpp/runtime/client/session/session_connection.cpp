@@ -52,8 +52,7 @@ void SessionConnection::connect(const ServerName& server, Submitter& submitter) 
   }
   writer_ = std::make_shared<ControlWriter>(control_, submitter);
   const unsigned bulk_streams_max = server.streams != 0 ? server.streams : bulk_streams();
-  channels_.connect({address_, invitation, dialer_, kConnectTimeout, window_, reconnector_.get(), streams_.control(),
-                     bulk_streams_max});
+  channels_.connect({address_, invitation, dialer_, kConnectTimeout, window_, reconnector_.get(), bulk_streams_max});
 }
 
 std::unique_ptr<Connection> SessionConnection::make_stream(std::shared_ptr<Connection> carrier) {

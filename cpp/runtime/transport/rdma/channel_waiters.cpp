@@ -43,14 +43,6 @@ ChannelWaiters::Readable ChannelWaiters::sleep(Mutex& mutex, std::chrono::millis
   return {waiting[0].revents != 0, waiting[1].revents != 0, is_quiet};
 }
 
-void ChannelWaiters::wait(Mutex& mutex, Time until) {
-  if (until == Time::max()) {
-    changed_.wait(mutex);
-  } else {
-    changed_.wait_until(mutex, until);
-  }
-}
-
 void ChannelWaiters::wake_sleeper() {
   if (!is_sleeping_) return;
   kick_.set();

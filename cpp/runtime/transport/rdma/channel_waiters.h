@@ -14,8 +14,6 @@ namespace remotecl {
 // wait are given that mutex, and release it meanwhile.
 class ChannelWaiters {
  public:
-  using Time = std::chrono::steady_clock::time_point;
-
   // `completions` and `connection`: readable if there is an event of the queue pair, or of the connection manager.
   ChannelWaiters(int completions, int connection);
   ~ChannelWaiters();
@@ -34,8 +32,8 @@ class ChannelWaiters {
   bool has_sleeper() const { return is_sleeping_; }
   // Sleeps on the descriptors, but not for longer than this.
   Readable sleep(Mutex& mutex, std::chrono::milliseconds time) REQUIRES(mutex);
-  // Another thread sleeps on the descriptors: waits until that one has seen something, or until then.
-  void wait(Mutex& mutex, Time until) REQUIRES(mutex);
+  // Another thread sleeps on the descriptors: waits until that one has seen something.
+  void wait(Mutex& mutex) REQUIRES(mutex) { changed_.wait(mutex); }
   // Makes waiting threads look again. If none of them sleeps on the descriptors then, one begins to.
   void wake_all() { changed_.notify_all(); }
   // Something has happened that the sleeping thread has not seen.

@@ -6,9 +6,9 @@
 
 namespace remotecl {
 
-// Limits the messages in flight, so that the receiver has a buffer for each. User messages and writes
-// count. Grants, skips and credits do not: they are few, they are processed at once, and have reserved
-// buffers. The numbers only grow, and wrap around. One thread at a time.
+// Limits the writes in flight, so that the receiver has a buffer for each. Grants, skips and credits do not count: they
+// are few, they are processed at once, and have reserved buffers. The numbers only grow, and wrap around. One thread at
+// a time.
 class MessageCredits {
  public:
   static constexpr std::uint32_t kCounted = 64;

@@ -5,14 +5,7 @@
 namespace remotecl {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::chrono::milliseconds kProbeTime{1000};
-
-std::chrono::milliseconds time_left(Clock::time_point until) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
-  return std::max(left, std::chrono::milliseconds(0));
-}
 
 }  // namespace
 
@@ -42,11 +35,6 @@ void RdmaChannel::shutdown() {
 std::string RdmaChannel::reason() {
   const MutexLock lock(mutex_);
   return reason_;
-}
-
-bool RdmaChannel::vanished() {
-  const MutexLock lock(mutex_);
-  return has_vanished_;
 }
 
 bool RdmaChannel::look_after() {
@@ -111,7 +99,6 @@ void RdmaChannel::handle(const ibv_wc& completion) {
     pair_.note_received();
   }
   if (completion.status != IBV_WC_SUCCESS) {
-    has_vanished_ = has_vanished_ || completion.status == IBV_WC_RETRY_EXC_ERR;
     end(std::string("the queue pair has failed: ") + domain_->library().verbs.wc_status_str(completion.status));
     return;
   }
@@ -140,11 +127,6 @@ void RdmaChannel::handle_message(unsigned buffer, std::size_t size) {
   const Bytes payload = message.subspan(sizeof(header));
   bool is_good = true;
   switch (header.kind) {
-    case MessageKind::kUser:
-      is_good = !stream_.arrived.full() && !payload.empty();
-      if (!is_good) break;
-      stream_.arrived.push({buffer, 0, static_cast<std::uint32_t>(payload.size())});
-      return;
     case MessageKind::kGrant:
       is_good = accept_grant(payload);
       break;
@@ -190,9 +172,8 @@ void RdmaChannel::handle_cm_events() {
 
 // ---- Waiting
 
-// Returns true when something has happened that the caller may be waiting for; false if that cannot come any
-// more, or when the time is over.
-bool RdmaChannel::await_progress(WaitPolicy& spin, Completions kind, Time until) {
+// Returns true when something has happened that the caller may be waiting for; false if that cannot come any more.
+bool RdmaChannel::await_progress(WaitPolicy& spin, Completions kind) {
   if (is_over()) return false;
   const std::uint64_t seen = waiters_.events();
   mutex_.unlock();
@@ -203,25 +184,21 @@ bool RdmaChannel::await_progress(WaitPolicy& spin, Completions kind, Time until)
   };
   spin.until(has_progressed) || WaitPolicy::poll_until(has_progressed);
   mutex_.lock();
-  while (waiters_.events() == seen) {
-    if (until != Time::max() && Clock::now() >= until) return false;
-    sleep(kind, until);
-  }
+  while (waiters_.events() == seen) sleep(kind);
   return true;
 }
 
 // One thread sleeps on the descriptors, on behalf of all.
-void RdmaChannel::sleep(Completions kind, Time until) {
+void RdmaChannel::sleep(Completions kind) {
   const std::uint64_t seen = waiters_.events();
   pair_.take_event();
   // A thread that polls wait_handle() may wait for more than this one.
   pair_.arm(waiters_.is_polled() ? std::max(kind, what_brings_bytes()) : kind);
   drain();
   if (waiters_.events() != seen) return;
-  if (waiters_.has_sleeper()) return waiters_.wait(mutex_, until);
+  if (waiters_.has_sleeper()) return waiters_.wait(mutex_);
   domain_->note_system_call();
-  const ChannelWaiters::Readable readable =
-      waiters_.sleep(mutex_, until == Time::max() ? kProbeTime : std::min(kProbeTime, time_left(until)));
+  const ChannelWaiters::Readable readable = waiters_.sleep(mutex_, kProbeTime);
   if (readable.is_quiet) probe();
   if (readable.connection) handle_cm_events();
   if (readable.completions) pair_.take_event(true);
@@ -233,7 +210,7 @@ void RdmaChannel::sleep(Completions kind, Time until) {
 
 void RdmaChannel::wake_others() {
   waiters_.wake_sleeper();
-  const bool has_something = !written_.empty() || !receiving_.landed.empty() || !stream_.arrived.empty();
+  const bool has_something = !written_.empty() || !receiving_.landed.empty();
   if (!waiters_.is_polled() || !(is_over() || has_something)) return;
   waiters_.set_polled(false);
   set_ready();

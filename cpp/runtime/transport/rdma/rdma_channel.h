@@ -2,8 +2,6 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,15 +28,13 @@ struct RdmaDestination {
   const RegisteredMemory* registration = nullptr;
 };
 
-// A connection over RDMA: a stream of bytes in messages, and bulk data that the sender's device writes into the
-// receiver's memory.
+// A connection over RDMA: the sender's device writes bulk data into the receiver's memory.
 //
 // The bytes of transfers arrive in the order in which they were sent; which transfer comes next, and how many of its
-// bytes, both sides know from elsewhere. One thread sends bulk data and one receives it; one writes the stream and one
-// reads it. All other functions may be called by any thread. A waiting
-// thread first polls for completions for a moment, then sleeps: one thread on the descriptors, the others
-// until that one has seen something. After shutdown(), or when the peer is gone, all functions return at once
-// and fail, and reason() says why. From then on the device neither reads nor writes memory.
+// bytes, both sides know from elsewhere. One thread sends bulk data and one receives it. All other functions may be
+// called by any thread. A waiting thread first polls for completions for a moment, then sleeps: one thread on the
+// descriptors, the others until that one has seen something. After shutdown(), or when the peer is gone, all functions
+// return at once and fail, and reason() says why. From then on the device neither reads nor writes memory.
 class RdmaChannel {
  public:
   static constexpr std::size_t kPieceBytes = 4u << 20;      // of one write
@@ -48,7 +44,6 @@ class RdmaChannel {
   static constexpr std::size_t kOwnBytes =
       (QueuePair::kReceives + QueuePair::kSends) * rdma::kBufferBytes + (kStagedPieces + 1) * kStagingBytes;
   static constexpr std::uint64_t kUnderWayMax = 8u << 20;  // bytes sent and not completed
-  static constexpr auto kForever = std::chrono::milliseconds(std::numeric_limits<std::int32_t>::max());
 
   enum class Use { kCopied, kBorrowed };
 
@@ -64,24 +59,6 @@ class RdmaChannel {
   const CmId& id() const { return *domain_->id(); }
   // Keeps what accounts for kOwnBytes as long as the channel locks them. Once, before anyone else knows the channel.
   void keep(std::shared_ptr<const void> held) { held_ = std::move(held); }
-
-  // ---- The stream of bytes.
-  // Writes everything; blocks while the peer has no free buffer. Returns false at the end.
-  bool write(Bytes bytes) EXCLUDES(mutex_);
-  // Writes what the peer has buffers for. Returns the number of bytes; -1 at the end.
-  std::ptrdiff_t try_write(Bytes bytes) EXCLUDES(mutex_);
-  // Waits until the peer has a buffer, the time is over, or the end has come.
-  void await_writable(std::chrono::milliseconds time) EXCLUDES(mutex_);
-  // Waits for bytes and returns their number; 0 at the end, or when the time is over.
-  std::size_t read(MutableBytes to, std::chrono::milliseconds time = kForever) EXCLUDES(mutex_);
-  // The same without blocking: -1 if nothing has arrived.
-  std::ptrdiff_t try_read(MutableBytes to) EXCLUDES(mutex_);
-  // For poll(): readable if try_read() would not return -1. Valid until the reading thread reads.
-  int stream_wait_handle() EXCLUDES(mutex_);
-  // Looks for bytes for a moment.
-  void await_bytes_briefly() EXCLUDES(mutex_);
-  // Waits until the peer has got everything that was sent, the time is over, or the end has come.
-  void flush(std::chrono::milliseconds time) EXCLUDES(mutex_);
 
   // ---- Sending bulk data.
   // Sends the next bytes of a transfer. Blocks until they are on their way (kBorrowed: they must not change until
@@ -125,11 +102,9 @@ class RdmaChannel {
 
   void shutdown() EXCLUDES(mutex_);
   std::string reason() EXCLUDES(mutex_);  // empty: the channel has not ended
-  // After the end: returns true if the peer has not answered any more.
-  bool vanished() EXCLUDES(mutex_);
   // For a channel that nobody may be using, every now and then: unless something has happened since the last time, asks
-  // the connection manager, and makes the device notice a peer that has vanished. Threads that wait in read() or
-  // receive() do that by themselves. Returns false after the end.
+  // the connection manager, and makes the device notice a peer that has vanished. Threads that wait in receive() do
+  // that by themselves. Returns false after the end.
   bool look_after() EXCLUDES(mutex_);
 
  private:
@@ -142,20 +117,11 @@ class RdmaChannel {
     std::atomic<std::uint64_t> copied{0};
   };
 
-  // Something that has arrived for a receiving thread. Its buffer returns to the peer when it is taken.
+  // What the peer has written. Its buffer returns to the peer when it is taken.
   struct Arrival {
     unsigned buffer = 0;
-    unsigned slot = 0;  // of the window that the peer has written to, unless this is a message
+    unsigned slot = 0;  // of the window that the peer has written to
     std::uint32_t size = 0;
-  };
-  using Arrivals = FixedQueue<Arrival, QueuePair::kReceives>;
-
-  // The stream of bytes.
-  struct Stream {
-    Arrivals arrived;
-    std::size_t taken = 0;  // bytes of the first one
-    WaitPolicy writing;
-    WaitPolicy reading;
   };
 
   // The peer's memory behind one of the peer's windows.
@@ -199,9 +165,8 @@ class RdmaChannel {
   bool accept_grant(Bytes payload) REQUIRES(mutex_);
   void handle_cm_events() REQUIRES(mutex_);
   using Completions = QueuePair::Completions;
-  using Time = ChannelWaiters::Time;
-  bool await_progress(WaitPolicy& spin, Completions kind, Time until = Time::max()) REQUIRES(mutex_);
-  void sleep(Completions kind, Time until) REQUIRES(mutex_);
+  bool await_progress(WaitPolicy& spin, Completions kind) REQUIRES(mutex_);
+  void sleep(Completions kind) REQUIRES(mutex_);
   void probe() REQUIRES(mutex_);
   void wake_others() REQUIRES(mutex_);
   void set_ready() REQUIRES(mutex_);
@@ -218,7 +183,6 @@ class RdmaChannel {
   Completions what_makes_room() const REQUIRES(mutex_) {
     return has_room() ? Completions::kArrivals : Completions::kAll;
   }
-  std::size_t write_what_fits(Bytes bytes) REQUIRES(mutex_);
   void return_credits() REQUIRES(mutex_);
   void note_posted() REQUIRES(mutex_);
   Grant* grant_of(std::uint64_t transfer) REQUIRES(mutex_);
@@ -229,12 +193,11 @@ class RdmaChannel {
   void await_flush(std::uint64_t position, unsigned receives) REQUIRES(mutex_);
 
   // ---- rdma_channel_receive.cpp
-  std::size_t take_bytes(MutableBytes to) REQUIRES(mutex_);
   MemoryWindow* window_of(std::uint64_t transfer) REQUIRES(mutex_);
   // Throws ConnectionError if memory cannot be registered.
   bool open_window(unsigned slot, std::uint64_t transfer, const RdmaDestination& to) REQUIRES(mutex_);
   void close_window(MemoryWindow& window) REQUIRES(mutex_);
-  Arrival take(Arrivals& arrivals) REQUIRES(mutex_);
+  Arrival take_arrival() REQUIRES(mutex_);
   void take_written(const Arrival& arrival) REQUIRES(mutex_);
   void take_more(const RdmaDestination& to) REQUIRES(mutex_);
   std::size_t take_landed(MutableBytes to) REQUIRES(mutex_);
@@ -260,11 +223,9 @@ class RdmaChannel {
   std::array<MemoryWindow, rdma::kWindows> windows_ GUARDED_BY(mutex_);
   QueuePair pair_ GUARDED_BY(mutex_);
   MessageCredits credits_ GUARDED_BY(mutex_);
-  Stream stream_ GUARDED_BY(mutex_);
-  Arrivals written_ GUARDED_BY(mutex_);
+  FixedQueue<Arrival, QueuePair::kReceives> written_ GUARDED_BY(mutex_);
   ChannelWaiters waiters_ GUARDED_BY(mutex_);
-  const int poll_handle_;  // of waiters_
-  bool has_vanished_ GUARDED_BY(mutex_) = false;
+  const int poll_handle_;                           // of waiters_
   std::uint64_t looked_at_ GUARDED_BY(mutex_) = 0;  // the waiters' events when look_after() has looked
   std::string reason_ GUARDED_BY(mutex_);           // empty: it has not ended
 };

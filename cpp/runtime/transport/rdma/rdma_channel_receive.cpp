@@ -12,76 +12,14 @@ constexpr unsigned kOwnSlot = 0;
 
 using rdma::MessageKind;
 
-// Takes the first arrival and returns its buffer to the peer.
-RdmaChannel::Arrival RdmaChannel::take(Arrivals& arrivals) {
-  const Arrival arrival = arrivals.front();
-  arrivals.pop();
+// Takes what was written first and returns its buffer to the peer.
+RdmaChannel::Arrival RdmaChannel::take_arrival() {
+  const Arrival arrival = written_.front();
+  written_.pop();
   credits_.note_taken();
   post_receive(arrival.buffer);
   return_credits();
   return arrival;
-}
-
-// ---- The stream of bytes
-
-std::size_t RdmaChannel::take_bytes(MutableBytes to) {
-  std::size_t count = 0;
-  while (count < to.size() && !stream_.arrived.empty()) {
-    const Arrival& arrival = stream_.arrived.front();
-    const std::size_t size = std::min(to.size() - count, arrival.size - stream_.taken);
-    const std::byte* const from = receive_buffer(arrival.buffer).data() + sizeof(rdma::MessageHeader) + stream_.taken;
-    std::memcpy(to.data() + count, from, size);
-    count += size;
-    stream_.taken += size;
-    if (stream_.taken != arrival.size) break;
-    stream_.taken = 0;
-    take(stream_.arrived);
-  }
-  return count;
-}
-
-std::size_t RdmaChannel::read(MutableBytes to, std::chrono::milliseconds time) {
-  const auto until = time == kForever ? Time::max() : std::chrono::steady_clock::now() + time;
-  const MutexLock lock(mutex_);
-  drain();
-  for (;;) {
-    if (const std::size_t count = take_bytes(to)) return count;
-    if (!await_progress(stream_.reading, Completions::kArrivals, until)) return 0;
-  }
-}
-
-std::ptrdiff_t RdmaChannel::try_read(MutableBytes to) {
-  const MutexLock lock(mutex_);
-  drain_awake();
-  for (;;) {
-    if (const std::size_t count = take_bytes(to)) return static_cast<std::ptrdiff_t>(count);
-    if (is_over()) return 0;
-    if (prepare_to_poll()) return -1;
-  }
-}
-
-int RdmaChannel::stream_wait_handle() {
-  const MutexLock lock(mutex_);
-  drain_awake();
-  while (stream_.arrived.empty() && !is_over() && !prepare_to_poll()) {
-  }
-  if (!stream_.arrived.empty() || is_over()) set_ready();
-  return poll_handle_;
-}
-
-void RdmaChannel::await_bytes_briefly() {
-  WaitPolicy* spin = nullptr;
-  {
-    const MutexLock lock(mutex_);
-    spin = &stream_.reading;  // used by the reading thread only
-  }
-  spin->until([this] {
-    const MutexLock lock(mutex_);
-    const bool is_polled = drain_awake();
-    const bool has_bytes = is_over() || !stream_.arrived.empty();
-    waiters_.set_polled(is_polled && !has_bytes);
-    return has_bytes;
-  });
 }
 
 // ---- Windows
@@ -164,7 +102,7 @@ void RdmaChannel::take_written(const Arrival& arrival) {
 void RdmaChannel::take_more(const RdmaDestination& to) {
   Receiving& state = receiving_;
   if (!state.landed.empty() || state.left == 0 || state.skipped != 0) return;
-  if (!written_.empty()) return take_written(take(written_));
+  if (!written_.empty()) return take_written(take_arrival());
   if (is_over() || window_of(state.transfer) != nullptr) return;
   RdmaDestination destination = to;
   if (to.registration == nullptr || !to.registration->contains(to.bytes)) {

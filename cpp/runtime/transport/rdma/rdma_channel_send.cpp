@@ -33,7 +33,6 @@ bool RdmaChannel::post_message(MessageKind kind, Bytes payload) {
     return false;
   }
   credits_.note_limit_reported();
-  if (kind == MessageKind::kUser) credits_.note_sent();
   note_posted();
   return true;
 }
@@ -43,51 +42,6 @@ void RdmaChannel::note_posted() { sending_.positions[pair_.posted() % QueuePair:
 void RdmaChannel::return_credits() {
   if (!is_over() && credits_.should_report_limit() && pair_.has_room(QueuePair::kKeptForWindows)) {
     post_message(MessageKind::kCredit, {});
-  }
-}
-
-// ---- The stream of bytes
-
-std::size_t RdmaChannel::write_what_fits(Bytes bytes) {
-  std::size_t written = 0;
-  while (written < bytes.size() && !is_over() && may_post()) {
-    const std::size_t size = std::min(bytes.size() - written, rdma::kUserBytesMax);
-    if (post_message(MessageKind::kUser, bytes.subspan(written, size))) written += size;
-  }
-  return written;
-}
-
-bool RdmaChannel::write(Bytes bytes) {
-  const MutexLock lock(mutex_);
-  drain();
-  for (;;) {
-    bytes = bytes.subspan(write_what_fits(bytes));
-    if (bytes.empty()) return !is_over();
-    if (!await_progress(stream_.writing, what_makes_room())) return false;
-  }
-}
-
-std::ptrdiff_t RdmaChannel::try_write(Bytes bytes) {
-  const MutexLock lock(mutex_);
-  drain();
-  if (is_over()) return -1;
-  return static_cast<std::ptrdiff_t>(write_what_fits(bytes));
-}
-
-void RdmaChannel::await_writable(std::chrono::milliseconds time) {
-  const auto until = std::chrono::steady_clock::now() + time;
-  const MutexLock lock(mutex_);
-  drain();
-  while (!may_post() && await_progress(stream_.writing, what_makes_room(), until)) {
-  }
-}
-
-void RdmaChannel::flush(std::chrono::milliseconds time) {
-  const auto until = std::chrono::steady_clock::now() + time;
-  WaitPolicy spin;
-  const MutexLock lock(mutex_);
-  drain();
-  while (pair_.completed() != pair_.posted() && await_progress(spin, Completions::kAll, until)) {
   }
 }
 

@@ -20,22 +20,21 @@ inline constexpr unsigned kWindows = 16;
 // Begins every request and every reply, before the caller's bytes.
 struct Preamble {
   static constexpr std::array<char, 4> kMagic = {'r', 'c', 'l', 'R'};
-  static constexpr std::uint16_t kVersion = 2;
+  static constexpr std::uint16_t kVersion = 3;
 
   std::array<char, 4> magic = kMagic;
   std::uint16_t version = kVersion;
   std::uint16_t size = 0;  // of what follows: the connection manager may add zeros
 };
 
-enum class MessageKind : std::uint8_t { kUser = 1, kGrant = 2, kSkip = 3, kCredit = 4 };
+enum class MessageKind : std::uint8_t { kGrant = 1, kSkip = 2, kCredit = 3 };
 
 struct MessageHeader {
   MessageKind kind;
   std::uint8_t unused = 0;
   std::uint16_t size;   // of what follows
-  std::uint32_t limit;  // how many counted messages the receiver of this may have sent (MessageCredits)
+  std::uint32_t limit;  // how many writes the receiver of this may have sent (MessageCredits)
 };
-inline constexpr std::size_t kUserBytesMax = kBufferBytes - sizeof(MessageHeader);
 
 // The destination of this transfer's next bytes. Every write has the slot as its immediate.
 struct GrantMessage {

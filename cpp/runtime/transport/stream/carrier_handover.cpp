@@ -46,22 +46,19 @@ void CarrierHandover::signal_reader() {
   changed_.notify_all();
 }
 
-// `report`: what is said of a stream that does not end with its carrier.
-void CarrierHandover::leave(const std::shared_ptr<Connection>& carrier, State report) {
+void CarrierHandover::leave(const std::shared_ptr<Connection>& carrier) {
+  State now = State::kBroken;
   {
     MutexLock lock(mutex_);
     if (carrier_ != carrier) return;
     vanished_ = carrier->vanished();
     carrier_ = nullptr;
-    state_ = ends_when_broken_ || window_.count() == 0 ? State::kEnded : State::kBroken;
+    state_ = now = ends_when_broken_ || window_.count() == 0 ? State::kEnded : State::kBroken;
     broken_since_ = std::chrono::steady_clock::now();
-    if (state_ == State::kEnded) {
-      signal_reader();
-      report = State::kEnded;
-    }
+    if (state_ == State::kEnded) signal_reader();
   }
   carrier->shutdown();
-  lost_(report);
+  lost_(now);
 }
 
 void CarrierHandover::end(const std::string& reason) {
@@ -79,7 +76,7 @@ void CarrierHandover::end(const std::string& reason) {
   lost_(State::kEnded);
 }
 
-CarrierHandover::Attempt CarrierHandover::begin_attempt(Purpose purpose) {
+CarrierHandover::Attempt CarrierHandover::begin_attempt() {
   std::shared_ptr<Connection> carrier;
   Attempt attempt{};
   {
@@ -88,7 +85,7 @@ CarrierHandover::Attempt CarrierHandover::begin_attempt(Purpose purpose) {
     attempt = {++attempts_, generation_.load()};
   }
   // So that a reader blocked in it returns.
-  if (carrier) leave(carrier, purpose == Purpose::kMove ? State::kCarried : State::kBroken);
+  if (carrier) leave(carrier);
   return attempt;
 }
 

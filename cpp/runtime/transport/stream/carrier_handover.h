@@ -16,8 +16,8 @@ namespace remotecl {
 class CarrierHandover {
  public:
   enum class State { kCarried, kBroken, kEnded };
-  // The carrier has broken, or is left for another one (kCarried), or the stream has ended. Called without the mutex;
-  // must neither block nor use this object.
+  // The carrier has broken, or is left for another one, or the stream has ended. Called without the mutex; must neither
+  // block nor use this object.
   using Lost = std::function<void(State)>;
 
   // Throws std::system_error if the process is out of descriptors.
@@ -41,18 +41,16 @@ class CarrierHandover {
   Carrier take_for_writer() const EXCLUDES(mutex_);
 
   // The caller has noticed that this connection has broken. Ignored if it is no longer the carrier.
-  void broke(const std::shared_ptr<Connection>& carrier) EXCLUDES(mutex_) { leave(carrier, State::kBroken); }
+  void broke(const std::shared_ptr<Connection>& carrier) EXCLUDES(mutex_) { leave(carrier); }
   // Ends the stream for good. Ignored if it has already ended.
   void end(const std::string& reason) EXCLUDES(mutex_);
 
-  // The first step of a handover. Only the latest attempt can succeed. kMove: the present carrier works, and its end is
-  // no loss.
-  enum class Purpose { kReplace, kMove };
+  // The first step of a handover. Only the latest attempt can succeed.
   struct Attempt {
     std::uint64_t number;
     std::uint64_t generation;  // of the carrier that it leaves
   };
-  Attempt begin_attempt(Purpose purpose = Purpose::kReplace) EXCLUDES(mutex_);
+  Attempt begin_attempt() EXCLUDES(mutex_);
   // The second step. Returns false if a later attempt has begun, or if the stream does not wait for a
   // carrier.
   bool resume(std::uint64_t attempt, std::shared_ptr<Connection> carrier, std::uint64_t resume_at) EXCLUDES(mutex_);
@@ -80,7 +78,7 @@ class CarrierHandover {
   void set_window(std::chrono::milliseconds window) EXCLUDES(mutex_);
 
  private:
-  void leave(const std::shared_ptr<Connection>& carrier, State report) EXCLUDES(mutex_);
+  void leave(const std::shared_ptr<Connection>& carrier) EXCLUDES(mutex_);
   void signal_reader() REQUIRES(mutex_);
 
   const Lost lost_;

@@ -133,8 +133,8 @@ void ResumableConnection::release() {
   handover_.release();
 }
 
-ResumableConnection::Attempt ResumableConnection::detach(Purpose purpose) {
-  const CarrierHandover::Attempt attempt = handover_.begin_attempt(purpose);
+ResumableConnection::Attempt ResumableConnection::detach() {
+  const CarrierHandover::Attempt attempt = handover_.begin_attempt();
   MutexLock lock(read_mutex_);
   // A later attempt may have succeeded meanwhile, and its carrier is the reader's.
   if (reader_generation_ <= attempt.generation) detached_ = true;

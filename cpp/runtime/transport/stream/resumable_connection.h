@@ -23,7 +23,7 @@ class ResumableConnection final : public Connection {
  public:
   // Called by any thread, even one that reads or writes.
   struct Hooks {
-    std::function<void()> broken;  // each time, unless the stream moves; must neither block nor use this object
+    std::function<void()> broken;                             // each time; must neither block nor use this object
     std::function<void(std::uint64_t received)> acknowledge;  // by the reading thread: the other side should know
     std::function<bool()> hopeless;                           // called now and then while a reader waits
   };
@@ -81,13 +81,12 @@ class ResumableConnection final : public Connection {
   [[nodiscard]] bool acknowledged(std::uint64_t bytes) { return writer_.acknowledged(bytes); }
 
   // The first half of resuming: nothing more is read from the old carrier. Returns how many bytes have been
-  // received. kMove: that one has not broken.
-  using Purpose = CarrierHandover::Purpose;
+  // received.
   struct Attempt {
     std::uint64_t number;
     std::uint64_t received;
   };
-  Attempt detach(Purpose purpose = Purpose::kReplace) EXCLUDES(read_mutex_);
+  Attempt detach() EXCLUDES(read_mutex_);
   // Between the halves: whether the stream can continue where the other side has received this many bytes.
   // kOutdated: more has been acknowledged before, so the number is old or wrong.
   using Fit = ResumableWriter::Fit;

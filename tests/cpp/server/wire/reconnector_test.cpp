@@ -129,40 +129,6 @@ TEST_F(ReconnectorTest, AServerThatIsSlowWithItsAnswerIsWaitedFor) {
   EXPECT_EQ(news_.find("another program"), std::string::npos) << news_;
 }
 
-TEST_F(ReconnectorTest, AStreamMovesWhileItWorks) {
-  const auto await_bytes = [this](int count) {
-    std::unique_lock lock(mutex_);
-    EXPECT_TRUE(changed_.wait_for(lock, 15s, [&] { return bytes_ == count; })) << bytes_;
-  };
-  EXPECT_TRUE(first_.second->write(as_bytes("abc")));
-  await_bytes(3);
-  EXPECT_TRUE(stream_.write(as_bytes("so far")));
-  auto next = loopback::make_pair();
-  EXPECT_TRUE(reconnector_.move(stream_, [&next](std::uint64_t received) {
-    EXPECT_EQ(received, 3u);
-    return Reconnector::Onward{std::move(next.first), 2};
-  }));
-  EXPECT_TRUE(next.second->write(as_bytes("de")));
-  await_bytes(5);
-  std::byte again[4];
-  EXPECT_TRUE(next.second->read_exactly(again));
-  EXPECT_EQ(as_text(again), " far") << "what the other side has not received";
-  EXPECT_FALSE(stream_.broken());
-  EXPECT_EQ(server_.returns(), 0);
-}
-
-TEST_F(ReconnectorTest, AStreamThatCannotMoveIsResumed) {
-  server_.keep_for(1s);
-  EXPECT_FALSE(reconnector_.move(
-      stream_, [](std::uint64_t) -> Reconnector::Onward { throw ConnectionError("nobody is there"); }));
-  server_.await(1);
-  stream_.shutdown();
-  EXPECT_FALSE(reconnector_.move(stream_, [](std::uint64_t) -> Reconnector::Onward {
-    ADD_FAILURE() << "the stream has ended";
-    throw ConnectionError("");
-  }));
-}
-
 TEST_F(ReconnectorTest, ConnectionsOverWhichNothingComesAreMadeMoreAndMoreSlowly) {
   const auto begin = Clock::now();
   first_.second->shutdown();

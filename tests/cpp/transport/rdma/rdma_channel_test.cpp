@@ -27,9 +27,12 @@ TEST_F(RdmaChannelTest, ConnectsOverBothVersionsOfIpAndCarriesHellos) {
     const auto far = request->accept(as_bytes("welcome"));
     dialer.join();
     EXPECT_EQ(as_text(dialed.reply), "welcome");
-    EXPECT_TRUE(dialed.channel->write(as_bytes("x")));
-    std::array<std::byte, 8> got;
-    EXPECT_EQ(far->read(got), 1u);
+    const std::vector<std::byte> sent = pattern(8, 1);
+    std::vector<std::byte> got(sent.size());
+    std::thread sender([&] { EXPECT_TRUE(dialed.channel->send(1, {sent}, RdmaChannel::Use::kCopied)); });
+    EXPECT_TRUE(receive_all(*far, 1, {got}));
+    sender.join();
+    EXPECT_EQ(got, sent);
   }
 }
 
@@ -57,14 +60,12 @@ TEST_F(RdmaChannelTest, ShutdownWakesWhoeverWaits) {
     pair.far->expect(1, 1);
     EXPECT_FALSE(pair.far->receive({{&byte, 1}, nullptr}));
   });
-  std::thread reader([&] {
-    std::array<std::byte, 8> got;
-    EXPECT_EQ(pair.far->read(got), 0u);
-  });
+  const std::byte byte{};
+  std::thread sender([&] { EXPECT_FALSE(pair.far->send(2, {{&byte, 1}}, RdmaChannel::Use::kCopied)); });
   pair.far->shutdown();
   receiver.join();
-  reader.join();
-  EXPECT_FALSE(pair.far->write(as_bytes("x")));
+  sender.join();
+  EXPECT_FALSE(pair.far->send(3, {{&byte, 1}}, RdmaChannel::Use::kCopied));
 }
 
 TEST_F(RdmaChannelTest, WhatWasSentBeforeTheEndArrives) {

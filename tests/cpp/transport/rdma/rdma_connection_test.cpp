@@ -4,7 +4,6 @@
 #include "runtime/crypto/secret.h"
 #include "runtime/handshake/rdma_acceptor.h"
 #include "runtime/handshake/rdma_connector.h"
-#include "runtime/transport/tcp/loopback.h"
 #include "transport/rdma/rdma_pair.h"
 
 namespace remotecl::testing {
@@ -50,48 +49,6 @@ TEST_F(RdmaConnectionTest, ThereIsAChannelAndAfterItsLossAnother) {
   await_channel(*far_, 2);
 }
 
-TEST_F(RdmaConnectionTest, TheControlStreamMovesToAChannel) {
-  auto pair = loopback::make_pair();
-  const auto dial = [](std::chrono::milliseconds, Deadline) -> std::shared_ptr<Connection> {
-    throw ConnectionError("this test resumes no stream");
-  };
-  Reconnector reconnector({kV4, 1}, {}, 60s, 5s, join_by(dial, {kV4, 1}), [](const std::string&) {});
-  const auto end = [](std::unique_ptr<Connection> carrier) {
-    return std::make_unique<ResumableConnection>(std::move(carrier), 60s,
-                                                 ResumableConnection::Hooks{{}, [](std::uint64_t) {}, {}});
-  };
-  const auto near = end(std::move(pair.first)), far = end(std::move(pair.second));
-  std::uint64_t moves = 0;
-  const RdmaOffer offer = acceptor_.offer(key_, far_, [&](std::uint64_t received, const RdmaAcceptor::Accept& accept) {
-    const ResumableConnection::Attempt attempt = far->detach();
-    EXPECT_EQ(far->fit(received), ResumableConnection::Fit::kFits);
-    EXPECT_TRUE(far->resume(attempt, accept(attempt.received), received));
-    ++moves;
-  });
-  const auto echo = [&](std::string_view text) {
-    std::string back(text.size(), '?');
-    EXPECT_TRUE(near->write(as_bytes(text)));
-    EXPECT_TRUE(far->read_exactly(std::as_writable_bytes(std::span(back))));
-    EXPECT_TRUE(far->write(as_bytes(back)));
-    EXPECT_TRUE(near->read_exactly(std::as_writable_bytes(std::span(back))));
-    EXPECT_EQ(back, text);
-  };
-  echo("over the first connection");
-  const auto made = std::make_unique<RdmaConnector>(acceptor_.addresses(), offer.ticket, key_, near_);
-  made->start({&reconnector, near.get()});
-  await_channel(*near_, 1);
-  for (int i = 0; near->carriers() < 2 || far->carriers() < 2; ++i) {
-    ASSERT_LT(i, 2000);
-    std::this_thread::sleep_for(10ms);
-  }
-  for (int i = 0; i < 100; ++i) echo("over the channel");
-  acceptor_.stop();
-  EXPECT_EQ(moves, 1u);
-  reconnector.stop();
-  near->shutdown();
-  far->shutdown();
-}
-
 // It passes: an acceptor that meets it goes on.
 TEST_F(RdmaConnectionTest, AShortageOfDescriptorsIsNoLackOfRdma) {
   rlimit limit{};
@@ -115,20 +72,17 @@ TEST_F(RdmaConnectionTest, AShortageOfDescriptorsIsNoLackOfRdma) {
 TEST_F(RdmaConnectionTest, WhoDoesNotKnowTheKeyGetsNone) {
   const RdmaOffer offer = acceptor_.offer(key_, far_);
   const Secret wrong = random_secret();
-  EXPECT_FALSE(asks(rdma_request(wrong, offer.ticket, 1, RdmaPurpose::kBulk)));
-  EXPECT_FALSE(asks(rdma_request(key_, offer.ticket + 1, 1, RdmaPurpose::kBulk)));
-  RdmaRequestWords changed = rdma_request(key_, offer.ticket, 1, RdmaPurpose::kBulk);
+  EXPECT_FALSE(asks(rdma_request(wrong, offer.ticket, 1)));
+  EXPECT_FALSE(asks(rdma_request(key_, offer.ticket + 1, 1)));
+  RdmaRequestWords changed = rdma_request(key_, offer.ticket, 1);
   changed.number = 2;
-  EXPECT_FALSE(asks(changed));
-  changed.number = 1;
-  changed.purpose = RdmaPurpose::kControl;
   EXPECT_FALSE(asks(changed));
   EXPECT_EQ(far_->get().channel, nullptr);
 }
 
 TEST_F(RdmaConnectionTest, ARequestIsGoodOnceAndWhileItsStreamLives) {
   const RdmaOffer offer = acceptor_.offer(key_, far_);
-  const auto words = [&](std::uint32_t number) { return rdma_request(key_, offer.ticket, number, RdmaPurpose::kBulk); };
+  const auto words = [&](std::uint32_t number) { return rdma_request(key_, offer.ticket, number); };
   EXPECT_TRUE(asks(words(3)));
   EXPECT_FALSE(asks(words(3)));
   EXPECT_FALSE(asks(words(2)));

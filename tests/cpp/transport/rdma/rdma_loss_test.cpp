@@ -35,7 +35,7 @@ TEST_F(RdmaLossTest, APeerThatIsKilledInTheMiddleOfATransferEndsTheChannel) {
     EXPECT_GE(got, 2u << 20);
     EXPECT_LT(got, 64u << 20);
     EXPECT_THAT(channel->reason(), Not(HasSubstr("here")));
-    EXPECT_FALSE(channel->write(as_bytes("x")));
+    EXPECT_FALSE(channel->send(2, to.source(), RdmaChannel::Use::kCopied));
   }
 }
 
@@ -79,9 +79,10 @@ TEST_F(RdmaLossTest, APeerThatNoLongerAnswersIsNoticed) {
   state.qp_state = IBV_QPS_ERR;
   const CmId& far = pair.far->id();
   ASSERT_EQ(far.library().verbs.modify_qp(far.get()->qp, &state, IBV_QP_STATE), 0);
-  std::array<std::byte, 1> none;
-  EXPECT_EQ(pair.near->read(none, 15s), 0u);
-  EXPECT_TRUE(pair.near->vanished()) << pair.near->reason();
+  std::byte none{};
+  pair.near->expect(1, 1);
+  EXPECT_FALSE(pair.near->receive({{&none, 1}}));
+  EXPECT_NE(pair.near->reason(), "");
 }
 
 TEST_F(RdmaLossTest, ATooSmallLimitOfLockedMemoryNamesItsRemedy) {

@@ -1,12 +1,9 @@
 // The channels of a bulk stream, one after the other, as the two sides of a handshake make them.
 #include <poll.h>
 
-#include <semaphore>
-
 #include "rdma_pair.h"
 #include "runtime/handshake/rdma_acceptor.h"
 #include "runtime/handshake/rdma_connector.h"
-#include "runtime/transport/tcp/loopback.h"
 
 namespace remotecl::testing {
 namespace {
@@ -86,38 +83,6 @@ TEST_F(RdmaReconnectTest, WhoIsRefusedAtFirstTriesAgain) {
   lose(*far_);
   connect();
   await_both(3);
-}
-
-// Commands wait for the move, and if it fails, the rest of the window must do for resuming the stream.
-TEST_F(RdmaReconnectTest, AControlStreamMovesOnlyWhereTheWindowLeavesTimeForIt) {
-  const auto expect_attempts = [this](std::chrono::milliseconds window, std::uint32_t attempts) {
-    near_ = std::make_shared<RdmaSlot>();
-    far_ = std::make_shared<RdmaSlot>();
-    std::binary_semaphore failed(0);
-    const auto dial = [&, first = true](std::chrono::milliseconds, Deadline) mutable -> std::shared_ptr<Connection> {
-      if (std::exchange(first, false)) failed.release();
-      throw ConnectionError("this test resumes no stream");
-    };
-    Reconnector reconnector({kV4, 1}, {}, window, 5s, join_by(dial, {kV4, 1}), [](const std::string&) {});
-    auto pair = loopback::make_pair();
-    ResumableConnection stream(std::move(pair.first), window, {{}, [](std::uint64_t) {}, {}});
-    reconnector.add(stream, Role::kControl);
-    const RdmaOffer offer = acceptor_->offer(key_, far_);  // refuses to move a control stream
-    connector_ = std::make_unique<RdmaConnector>(addresses_of(offer), offer.ticket, key_, near_);
-    connector_->start({&reconnector, &stream});
-    await_both(1);
-    if (attempts != 0) {
-      EXPECT_TRUE(failed.try_acquire_for(kDialTime));
-    }
-    // The thread that makes the next channel has looked after the control stream before. An attempt takes a number.
-    lose(*near_);
-    await(*near_, 2 + attempts);
-    reconnector.stop();  // first, as in sessions: the connector's thread may wait for it
-    connector_.reset();
-    stream.shutdown();
-  };
-  expect_attempts(3s, 0);
-  expect_attempts(30s, 1);
 }
 
 // Each costs whoever uses it the time until the loss is noticed.

@@ -31,7 +31,6 @@ class Stream {
           std::move(carrier), window,
           ResumableConnection::Hooks{
               [this] {
-                ++losses;
                 if (const auto act = std::exchange(at_loss, nullptr)) act();
               },
               [this, &other](std::uint64_t received) { EXPECT_TRUE(!acknowledges || other->acknowledged(received)); },
@@ -41,10 +40,9 @@ class Stream {
     far_end = end(far_carrier, near_end);
   }
 
-  using Purpose = ResumableConnection::Purpose;
-  bool carry_on(Purpose purpose = Purpose::kReplace) {
-    const auto near_attempt = near_end->detach(purpose);
-    const auto far_attempt = far_end->detach(purpose);
+  bool carry_on() {
+    const auto near_attempt = near_end->detach();
+    const auto far_attempt = far_end->detach();
     auto [near, far] = loopback::make_pair();
     near_carrier = std::move(near);
     far_carrier = std::move(far);
@@ -59,7 +57,6 @@ class Stream {
   std::shared_ptr<Connection> near_carrier, far_carrier;
   std::atomic<bool> hopeless{false};
   std::atomic<bool> acknowledges{true};
-  std::atomic<int> losses{0};
   std::function<void()> at_loss;  // once
 };
 
@@ -69,16 +66,6 @@ std::string read_text(Connection& connection, std::size_t size) {
   std::string text(size, '?');
   EXPECT_TRUE(connection.read_exactly(std::as_writable_bytes(std::span(text))));
   return text;
-}
-
-TEST(ResumableConnectionTest, AMoveIsNoLoss) {
-  Stream stream;
-  EXPECT_TRUE(stream.carry_on(Stream::Purpose::kMove));
-  EXPECT_EQ(stream.losses, 0);
-  EXPECT_TRUE(stream.near_end->write(std::as_bytes(std::span("on", 2))));
-  EXPECT_EQ(read_text(*stream.far_end, 2), "on");
-  EXPECT_TRUE(stream.carry_on());
-  EXPECT_EQ(stream.losses, 2);
 }
 
 // The other side's first connection breaks at once, and its next one is faster than what still prepares for the first.
