@@ -36,8 +36,7 @@ py::dict candidate_dict(const remotecl_policy_candidate& candidate) {
   using namespace py::literals;
   return py::dict("device"_a = candidate.device, "type"_a = candidate.type, "speed"_a = candidate.speed,
                   "memory"_a = candidate.memory_bytes, "free"_a = candidate.free_s, "transfer"_a = candidate.transfer_s,
-                  "runs"_a = candidate.seconds, "finish"_a = candidate.finish_s, "joules"_a = candidate.joules,
-                  "price"_a = candidate.price, "missing"_a = candidate.missing_bytes,
+                  "runs"_a = candidate.seconds, "finish"_a = candidate.finish_s, "missing"_a = candidate.missing_bytes,
                   "measured"_a = candidate.measured != 0, "queued"_a = candidate.queued);
 }
 

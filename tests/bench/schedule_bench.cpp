@@ -90,11 +90,8 @@ class Program {
  private:
   void add_device() {
     const ServerId server = scheduler_.add_server({1e9 * (1 + random_() % 10), 1e-4}, {1e10, 1e-6});
-    const DeviceId device = scheduler_.add_device({.server = server,
-                                                   .type = static_cast<DeviceType>(random_() % 3),
-                                                   .speed = 1.0 + random_() % 50,
-                                                   .watts = 1.0 + random_() % 300,
-                                                   .price_per_s = 1.0 + random_() % 10});
+    const DeviceId device = scheduler_.add_device(
+        {.server = server, .type = static_cast<DeviceType>(random_() % 3), .speed = 1.0 + random_() % 50});
     if (random_() % 2) scheduler_.report(device, {1e-3 * (random_() % 100), 1.0 + random_() % 5}, 0);
   }
   // A tenth of the devices has not run it.

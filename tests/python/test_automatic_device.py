@@ -1,9 +1,10 @@
 """The automatic device, with programs that know nothing of it."""
 
+from pathlib import Path
+
 import pytest
 
 import remotecl
-from daemon import Daemon
 
 # What a program does that was written for one device.
 PROGRAM = """
@@ -204,33 +205,19 @@ assert remotecl.explain(long).runs > 3 * remotecl.explain(short).runs, (remotecl
     run_program(ASKS + source, REMOTECL_SERVERS=addresses)
 
 
-@pytest.mark.parametrize(("option", "policy"), [("--price", "cheapest"), ("--watts", "least-energy")])
-def test_servers_say_what_their_devices_need(run_program, option, policy):
+def test_the_example_goes_where_it_costs_least(run_program, addresses):
     source = """
-remotecl.auto(policy="POLICY")
-run()
-run()
-found = [run().server for _ in range(10)]
-assert set(found) == {CHEAP}, found
+import sys
+sys.path.insert(0, EXAMPLES)
+from least_cost import least_cost
 
-seen = []
-def look(task, candidates):
-    seen.extend(candidates)
-
-remotecl.auto(policy=look)
-eventually(lambda: run() and seen)
-by_server = {one.server: one.price if "POLICY" == "cheapest" else one.joules for one in seen}
-assert by_server[CHEAP] < by_server[DEAR], by_server
+cheap, dear = servers
+remotecl.auto(policy=least_cost({cheap: 1, dear: 36000}, patience=1e6))
+eventually(lambda: run().server == cheap)
+found = [run() for _ in range(10)]
+assert {one.server for one in found} == {cheap}, found
+assert found[0].policy == "least-cost", found[0]
 """
-    with Daemon(option, "36000") as dear, Daemon(option, "36000", option, "0=1") as cheap:
-        source = (
-            source.replace("POLICY", policy).replace("CHEAP", repr(cheap.address)).replace("DEAR", repr(dear.address))
-        )
-        run_program(ASKS + source, REMOTECL_SERVERS=f"{dear.address},{cheap.address}")
-
-
-@pytest.mark.parametrize("figure", ["much", "0=", "nosuchdevice=3", "-1", "nan"])
-def test_a_figure_that_is_none_is_refused(figure):
-    with pytest.raises(AssertionError, match=r"figure|matches") as refused, Daemon(f"--price={figure}"):
-        pass
-    assert figure in str(refused.value)
+    examples = Path(__file__).parents[2] / "examples/policies"
+    source = source.replace("EXAMPLES", repr(str(examples)))
+    run_program(f"servers = {addresses.split(',')!r}\n" + ASKS + source, REMOTECL_SERVERS=addresses)

@@ -6,10 +6,6 @@ namespace remotecl {
 
 // Names of info queries that a server answers about a device and no driver does.
 
-// Each a double that the server's operator has set; absent if the operator has set none.
-inline constexpr std::uint32_t kDeviceWatts = 0x5243C004;         // CL_DEVICE_REMOTECL_WATTS
-inline constexpr std::uint32_t kDevicePricePerHour = 0x5243C005;  // CL_DEVICE_REMOTECL_PRICE_PER_HOUR
-
 // 32 bits: 1 if the driver has a binary of a program that was just built, so that servers ask each other for builds; 0
 // if it would have to compile for it, so that a recipe stands for the binary.
 inline constexpr std::uint32_t kDeviceHasBinaries = 0x5243C006;

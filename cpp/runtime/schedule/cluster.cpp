@@ -15,8 +15,6 @@ DeviceId Cluster::add(const Device& device) {
   const auto id = static_cast<DeviceId>(devices_.size());
   Device& added = devices_.emplace_back(device);
   added.speed = device.speed > 0 ? checked(device.speed) : 1;
-  added.watts = checked(device.watts);
-  added.price_per_s = checked(device.price_per_s);
   added.group = groups_.add(added);
   paces_.push_back(added.pace());
   present_.add(id);

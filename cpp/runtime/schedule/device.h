@@ -26,10 +26,6 @@ struct Device {
   // that have not been measured here.
   double speed = 1;
   std::uint64_t memory_bytes = UINT64_MAX;
-  // In addition to what it takes when idle, while it works.
-  double watts = 1;
-  // In any currency, while it works.
-  double price_per_s = 1;
 
   Pace pace() const { return {1 / speed, type}; }
 };

@@ -12,9 +12,7 @@ struct Estimate {
   Seconds seconds = 0;      // that the kernel runs
   Time finish = 0;          // after what waits there, on the whole
   std::uint64_t bytes = 0;  // that the device lacks
-  double joules = 0;
-  double price = 0;
-  bool measured = false;  // or predicted, since this device has not run the kernel
+  bool measured = false;    // or predicted, since this device has not run the kernel
 };
 
 }  // namespace remotecl::schedule

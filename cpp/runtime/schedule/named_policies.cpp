@@ -4,7 +4,6 @@
 #include <array>
 
 #include "runtime/schedule/earliest_finish.h"
-#include "runtime/schedule/least_cost.h"
 #include "runtime/schedule/least_loaded.h"
 #include "runtime/schedule/named_device.h"
 #include "runtime/schedule/round_robin.h"
@@ -17,10 +16,9 @@ std::unique_ptr<Policy> make() {
   return std::make_unique<P>();
 }
 
-constexpr std::array<std::string_view, 6> kNames = {"static",          "round-robin",  "least-loaded",
-                                                    "earliest-finish", "least-energy", "cheapest"};
-constexpr std::array<std::unique_ptr<Policy> (*)(), kNames.size()> kMakers = {
-    make<NamedDevice>, make<RoundRobin>, make<LeastLoaded>, make<EarliestFinish>, make<LeastEnergy>, make<Cheapest>};
+constexpr std::array<std::string_view, 4> kNames = {"static", "round-robin", "least-loaded", "earliest-finish"};
+constexpr std::array<std::unique_ptr<Policy> (*)(), kNames.size()> kMakers = {make<NamedDevice>, make<RoundRobin>,
+                                                                              make<LeastLoaded>, make<EarliestFinish>};
 
 }  // namespace
 

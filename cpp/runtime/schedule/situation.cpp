@@ -10,8 +10,6 @@ Estimate Situation::estimate(DeviceId device) const {
   result.bytes = static_cast<std::uint64_t>(missing.bytes);
   result.seconds = time.seconds;
   result.finish = queues[device].end(now, ready + result.transfer, time.seconds);
-  result.joules = time.seconds * cluster[device].watts;
-  result.price = time.seconds * cluster[device].price_per_s;
   result.measured = time.measured;
   return result;
 }

@@ -27,8 +27,6 @@ remotecl_policy_candidate describe(const Situation& situation, DeviceId device) 
   result.transfer_s = estimate.transfer;
   result.seconds = estimate.seconds;
   result.finish_s = estimate.finish;
-  result.joules = estimate.joules;
-  result.price = estimate.price;
   result.missing_bytes = estimate.bytes;
   result.measured = estimate.measured;
   result.queued = situation.queues[device].tasks();

@@ -51,8 +51,6 @@ server::ProcessCommand session_process(const Options& options, bool has_store, c
   for (const std::string& path : server::driver_paths()) add("--session-path", path);
   for (const std::string& path : options.isolation.containment.paths) add("--session-path", path);
   for (const std::string& rule : options.peers) add("--peers", rule);
-  for (const std::string& watts : options.devices.watts) add("--watts", watts);
-  for (const std::string& price : options.devices.prices) add("--price", price);
   if (has_store) command.arguments.emplace_back("--session-store");
   if (options.kernel_sockets) command.arguments.emplace_back("--kernel-sockets");
   if (!rdma.empty()) add("--session-rdma", rdma);

@@ -9,10 +9,6 @@ namespace {
 void add_device_options(CLI::App& app, Options& options) {
   app.add_option("--devices", options.devices.devices, "all, or a comma-separated list of indices and parts of names")
       ->capture_default_str();
-  app.add_option("--watts", options.devices.watts,
-                 "[DEVICE=]N: what a device draws while it works, for schedulers of users; DEVICE is an index or part "
-                 "of a name, without it N is for all; may be repeated");
-  app.add_option("--price", options.devices.prices, "[DEVICE=]N: what an hour of a device's work costs, likewise");
   app.add_flag("--list-devices", options.lists_devices, "print the devices that it would serve, and end");
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <cstdlib>
 #include <deque>
 #include <span>
@@ -170,26 +169,6 @@ NativeDriver::NativeDriver(const DeviceSelection& selection) {
     const cl_bool takes_any_sub_buffer = device->traits().quirks.takes_any_sub_buffer;
     device->say(kDeviceTakesAnySubBuffer, std::as_bytes(std::span(&takes_any_sub_buffer, 1)));
   }
-  for (const std::string& watts : selection.watts) add_figure(watts, kDeviceWatts);
-  for (const std::string& price : selection.prices) add_figure(price, kDevicePricePerHour);
-}
-
-void NativeDriver::add_figure(const std::string& figure, std::uint32_t name) {
-  const std::size_t equals = figure.rfind('=');
-  const std::string text = equals == std::string::npos ? figure : figure.substr(equals + 1);
-  char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != '\0' || !std::isfinite(value) || value < 0) {
-    throw std::invalid_argument("\"" + figure + "\" names no figure for a device; write NUMBER or DEVICE=NUMBER");
-  }
-  bool found = false;
-  for (const auto& device : devices_) {
-    const std::string& device_name = device->traits().name;
-    if (equals != std::string::npos && !matches(figure.substr(0, equals), device->index(), device_name)) continue;
-    device->say(name, std::as_bytes(std::span(&value, 1)));
-    found = true;
-  }
-  if (!found) throw std::invalid_argument("no device that is served matches \"" + figure + "\"");
 }
 
 std::vector<std::byte> NativeDriver::device_list(const std::function<bool(const Device&)>& is_visible,

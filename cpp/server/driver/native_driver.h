@@ -22,7 +22,7 @@ class NoDevice : public std::runtime_error {
 // construction, so any thread may use it. Outlives all sessions.
 class NativeDriver {
  public:
-  // Throws NoDevice, and std::invalid_argument for a figure that is invalid or matches no device.
+  // Throws NoDevice.
   explicit NativeDriver(const DeviceSelection& selection);
 
   const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }
@@ -33,9 +33,6 @@ class NativeDriver {
                                      std::uint64_t memory_max) const;
 
  private:
-  // Adds a figure to the descriptions of the devices that it matches.
-  void add_figure(const std::string& figure, std::uint32_t name);
-
   std::vector<std::unique_ptr<Device>> devices_;
 };
 

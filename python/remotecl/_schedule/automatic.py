@@ -23,8 +23,8 @@ def auto(policy: str | PolicyFunction | None = None) -> pyopencl.Device:
 
     Args:
         policy: for all queues of this process from now on: ``"earliest-finish"`` (the default), ``"least-loaded"``,
-            ``"round-robin"``, ``"static"``, ``"least-energy"``, ``"cheapest"``, or the path of a shared library with a
-            policy of your own (``remotecl/policy.h``); it must have a slash. Or a function, which gets a `PolicyTask`
+            ``"round-robin"``, ``"static"``, or the path of a shared library with a policy of your own
+            (``remotecl/policy.h``); it must have a slash. Or a function, which gets a `PolicyTask`
             and a list of `Candidate`, and returns one of these, several, which kernels take in turn, or None: then they
             run where they are expected to end first. It is asked on a thread of its own, once for each kernel and each
             power of two of work items, and again for the first task after 10 ms; its answer serves the tasks that

@@ -54,8 +54,6 @@ class Candidate:
         runs: seconds that the kernel runs.
         measured: whether the device has run it before; else ``runs`` is a prediction.
         finish: when the kernel ends.
-        joules: the energy that it needs.
-        price: what it costs.
         missing: how many bytes the device lacks.
         queued: this process's kernels that have not ended there.
 
@@ -74,8 +72,6 @@ class Candidate:
     runs: float
     measured: bool
     finish: float
-    joules: float
-    price: float
     missing: int
     queued: int
 

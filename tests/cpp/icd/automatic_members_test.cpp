@@ -147,8 +147,7 @@ TEST_P(PrebuiltTest, WhatBothHaveRunsOnEither) {
 }
 
 INSTANTIATE_TEST_SUITE_P(EachPolicy, PrebuiltTest,
-                         ::testing::Values("static", "round-robin", "least-loaded", "earliest-finish", "least-energy",
-                                           "cheapest"),
+                         ::testing::Values("static", "round-robin", "least-loaded", "earliest-finish"),
                          [](const auto& info) {
                            std::string name(info.param);
                            std::erase(name, '-');

@@ -13,7 +13,7 @@ TEST(PlacementTest, IsExplainedInNumbers) {
   placement.policy = &policy;
   placement.now = 100;
   placement.ready = 100;
-  placement.estimate = {20e-6, 1.5, 101.501, 4096, 0, 0, true};
+  placement.estimate = {20e-6, 1.5, 101.501, 4096, true};
   EXPECT_EQ(explain(placement),
             "device 3 (earliest-finish: earliest finish): done in 1.5 s, 4096 bytes to fetch in "
             "20.0 us, runs 1.5 s");

@@ -221,47 +221,5 @@ TEST(EarliestFinishBurstTest, ANewKernelIsSpreadBySpeed) {
   EXPECT_NEAR(count[fast], 300, 5);
 }
 
-class LeastCostTest : public testing::Test {
- protected:
-  LeastCostTest() {
-    thrifty_ = cluster_.add({.speed = 1, .watts = 10, .price_per_s = 5});
-    fast_ = cluster_.add({.speed = 1, .watts = 100, .price_per_s = 1});
-    kernel_ = cluster_.scheduler_.add_kernel("k");
-    cluster_.measure(kernel_, thrifty_, 1, 2);
-    cluster_.measure(kernel_, fast_, 1, 1);
-  }
-  std::map<DeviceId, int> place(std::string_view policy, int tasks) {
-    cluster_.use(policy);
-    std::map<DeviceId, int> count;
-    for (int i = 0; i < tasks; ++i) ++count[cluster_.place(kernel_).device];
-    return count;
-  }
-
-  SmallCluster cluster_{"static"};
-  DeviceId thrifty_ = 0, fast_ = 0;
-  KernelId kernel_ = 0;
-};
-
-TEST_F(LeastCostTest, TheLeastEnergyThatIsInTime) {
-  auto count = place("least-energy", 1);
-  EXPECT_EQ(count[thrifty_], 1) << "20 J and not 100 J, in 2 s and not 1 s";
-  count = place("least-energy", 40);
-  EXPECT_GT(count[fast_], 0) << "the thrifty one is too late";
-  EXPECT_GT(count[thrifty_], 10);
-}
-
-TEST_F(LeastCostTest, TheCheapestThatIsInTime) {
-  auto count = place("cheapest", 1);
-  EXPECT_EQ(count[fast_], 1);
-}
-
-TEST_F(LeastCostTest, WhatCostsTheSameGoesWhereItEndsFirst) {
-  SmallCluster cluster("cheapest");
-  cluster.add({.speed = 1, .price_per_s = 0});
-  cluster.add({.speed = 5, .price_per_s = 0});
-  const KernelId kernel = cluster.scheduler_.add_kernel("k");
-  EXPECT_EQ(cluster.place(kernel).device, 1u);
-}
-
 }  // namespace
 }  // namespace remotecl::schedule

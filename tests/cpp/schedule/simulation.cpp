@@ -158,14 +158,11 @@ class Simulation {
   void end(std::uint32_t number) {
     Task& task = tasks_[number];
     const TraceJob& job = trace_.jobs[task.job];
-    const Device& device = trace_.devices[task.device];
     progress(job.user);
     --pending_[job.user];
     devices_[task.device].end(work(number));
     users_[job.user]->finished(task.ticket, task.seconds, now_);
     ++outcome_.tasks;
-    outcome_.joules += task.seconds * device.watts;
-    outcome_.price += task.seconds * device.price_per_s;
     for (const std::uint32_t follower : task.followers) {
       if (--tasks_[follower].waits_for == 0) push({now_ + tasks_[follower].transfer, 0, Event::kReady, follower});
     }

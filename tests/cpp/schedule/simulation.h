@@ -16,8 +16,6 @@ struct Outcome {
   // The longest time for which a user with unfinished tasks has seen none of them begin or end.
   Seconds stall = 0;
   Seconds longest_task = 0;
-  double joules = 0;
-  double price = 0;
   std::size_t tasks = 0;
   // The processor's seconds for each placement, in the order of the trace.
   std::vector<float> decisions;

@@ -41,18 +41,14 @@ class Generator {
       if (kind < 0.5) {
         added.type = DeviceType::kGpu;
         added.speed = log_between(10, 100);
-        added.watts = between(150, 600);
       } else if (kind < 0.9) {
         added.type = DeviceType::kCpu;
         added.speed = log_between(2, 10);
-        added.watts = between(60, 300);
       } else {
         added.type = DeviceType::kAccelerator;
         added.builds = false;
         added.speed = log_between(5, 50);
-        added.watts = between(20, 80);
       }
-      added.price_per_s = added.speed * between(0.5, 2);
       trace_.devices.push_back(added);
     }
   }

@@ -124,8 +124,8 @@ TEST(UserPolicyTest, SaysWhatIsWrongWithATable) {
   EXPECT_EQ(message(&wrong, ""), "none");
   EXPECT_NE(message(&wrong, "wrong").find("scripted refuses the options \"wrong\""), std::string::npos);
   EXPECT_NE(message(nullptr, "").find("too short"), std::string::npos);
-  wrong.version = 2;
-  EXPECT_NE(message(&wrong, "").find("version 2"), std::string::npos);
+  wrong.version = REMOTECL_POLICY_VERSION - 1;
+  EXPECT_NE(message(&wrong, "").find("for version 1 of remotecl/policy.h, not 2"), std::string::npos);
   wrong = table();
   wrong.size = sizeof(std::size_t);
   EXPECT_NE(message(&wrong, "").find("too short"), std::string::npos);

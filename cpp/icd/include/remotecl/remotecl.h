@@ -20,11 +20,6 @@ extern "C" {
 #define CL_DEVICE_REMOTECL_PLATFORM 0x5243C002
 /* clGetDeviceInfo: cl_uint, number of connections for bulk data to and from that server; 0: shared memory. */
 #define CL_DEVICE_REMOTECL_BULK_STREAMS 0x5243C003
-/* clGetDeviceInfo: double, the watts that the device draws while it works, beyond those when idle, as stated by the
- * server's operator; CL_INVALID_VALUE if nothing is stated. */
-#define CL_DEVICE_REMOTECL_WATTS 0x5243C004
-/* clGetDeviceInfo: double, the price of an hour of the device's work, likewise. */
-#define CL_DEVICE_REMOTECL_PRICE_PER_HOUR 0x5243C005
 /* clGetDeviceInfo: cl_bool, whether kernels can have sockets there: remotecl_create_network. */
 #define CL_DEVICE_REMOTECL_KERNEL_SOCKETS 0x5243C007
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "runtime/client/session/session.h"
-#include "runtime/protocol/device_figures.h"
 
 namespace remotecl {
 namespace {
@@ -28,11 +27,6 @@ double speed_of(const Device& device) {
   return lanes * units * clock;
 }
 
-// A guess, where the server's operator says nothing.
-double watts_of(const Device& device) {
-  return device.number<double>(kDeviceWatts, type_of(device.type()) == schedule::DeviceType::kGpu ? 250 : 100);
-}
-
 }  // namespace
 
 schedule::DeviceId KnownDevices::add(schedule::Scheduler& scheduler, Device& device, double round_trip_s) {
@@ -46,14 +40,11 @@ schedule::DeviceId KnownDevices::add(schedule::Scheduler& scheduler, Device& dev
   const auto memory = device.number<cl_ulong>(CL_DEVICE_GLOBAL_MEM_SIZE, 0);
   // Programs are built for the members before kernels are placed, so to the scheduler a device has only the kernels
   // that it was given.
-  const schedule::DeviceId id =
-      scheduler.add_device({.server = server->second.id,
-                            .type = type_of(device.type()),
-                            .builds = false,
-                            .speed = speed_of(device),
-                            .memory_bytes = memory == 0 ? UINT64_MAX : memory,
-                            .watts = watts_of(device),
-                            .price_per_s = device.number<double>(kDevicePricePerHour) / 3600});
+  const schedule::DeviceId id = scheduler.add_device({.server = server->second.id,
+                                                      .type = type_of(device.type()),
+                                                      .builds = false,
+                                                      .speed = speed_of(device),
+                                                      .memory_bytes = memory == 0 ? UINT64_MAX : memory});
   ids_.emplace(&device, id);
   devices_.push_back(&device);
   return id;

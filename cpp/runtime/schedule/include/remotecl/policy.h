@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /* Changes only if a library for the former version cannot work any more. */
-#define REMOTECL_POLICY_VERSION 1
+#define REMOTECL_POLICY_VERSION 2
 
 #define REMOTECL_POLICY_NOBODY UINT32_MAX
 
@@ -39,12 +39,10 @@ typedef struct remotecl_policy_candidate {
   uint32_t type; /* REMOTECL_POLICY_CPU, ... */
   double speed;  /* next to other devices */
   uint64_t memory_bytes;
-  double free_s;     /* when the device could begin, without waiting for data */
-  double transfer_s; /* how long it takes to bring the data there */
-  double seconds;    /* how long the kernel runs */
-  double finish_s;   /* when it ends */
-  double joules;
-  double price;
+  double free_s;          /* when the device could begin, without waiting for data */
+  double transfer_s;      /* how long it takes to bring the data there */
+  double seconds;         /* how long the kernel runs */
+  double finish_s;        /* when it ends */
   uint64_t missing_bytes; /* that the device lacks */
   uint32_t measured;      /* 1: the device has run this kernel before; 0: `seconds` is a prediction */
   uint32_t queued;        /* this process's tasks that have not ended there */
