@@ -48,7 +48,7 @@ class RandomResidency : public Residency {
     }
   }
   void find(const Access& access, std::vector<Segment>& out) const override {
-    out.push_back({access.bytes, holders_[access.buffer].words(), access.buffer % 4 == 0});
+    out.push_back({access.bytes, &holders_[access.buffer], access.buffer % 4 == 0});
   }
 
  private:

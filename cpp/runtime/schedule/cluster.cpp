@@ -15,23 +15,10 @@ DeviceId Cluster::add(const Device& device) {
   const auto id = static_cast<DeviceId>(devices_.size());
   Device& added = devices_.emplace_back(device);
   added.speed = device.speed > 0 ? checked(device.speed) : 1;
-  added.group = groups_.add(added);
   paces_.push_back(added.pace());
-  present_.add(id);
-  if (by_server_.size() <= device.server) by_server_.resize(device.server + 1);
-  by_server_[device.server].push_back(id);
-  if (device.builds) builders_.add(id);
   speed_max_ = std::max(speed_max_, added.speed);
   memory_min_ = std::min(memory_min_, added.memory_bytes);
   return id;
-}
-
-void Cluster::set_present(DeviceId device, bool present) {
-  if (present) {
-    present_.add(device);
-  } else {
-    present_.remove(device);
-  }
 }
 
 }  // namespace remotecl::schedule

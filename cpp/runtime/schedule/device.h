@@ -13,12 +13,13 @@ inline constexpr std::uint32_t kDeviceTypes = 4;
 struct Pace {
   double slowness = 1;  // 1 / Device::speed
   DeviceType type = DeviceType::kOther;
+  bool builds = true;      // as Device::builds
+  bool is_present = true;  // or lost
 };
 
 // What is known of a device before anything has run on it.
 struct Device {
   ServerId server = kClient;
-  GroupId group = 0;  // Cluster says it
   DeviceType type = DeviceType::kOther;
   // Whether it compiles kernels. If not, it runs only those that it was given as binaries, as FPGAs do.
   bool builds = true;
@@ -27,7 +28,7 @@ struct Device {
   double speed = 1;
   std::uint64_t memory_bytes = UINT64_MAX;
 
-  Pace pace() const { return {1 / speed, type}; }
+  Pace pace() const { return {1 / speed, type, builds}; }
 };
 
 }  // namespace remotecl::schedule

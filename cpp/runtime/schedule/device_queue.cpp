@@ -1,7 +1,6 @@
 #include "runtime/schedule/device_queue.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace remotecl::schedule {
 
@@ -19,11 +18,6 @@ void DeviceQueue::changed() {
   const Position first = is_watching_ ? watched_ : pushed_;
   ahead_ = tasks_ > 0 ? first - done_ + share_ * since_ : -1;
   behind_ = pushed_ - first;
-}
-
-LoadBound DeviceQueue::bound() const {
-  const Time drained = others_.queued > 0 ? reported_ + others_.queued : -std::numeric_limits<Time>::infinity();
-  return {since_ + backlog(since_), drained, others_ratio_};
 }
 
 void DeviceQueue::report(const OthersLoad& others, Time now) {

@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "runtime/schedule/ids.h"
-#include "runtime/schedule/load_bounds.h"
 
 namespace remotecl::schedule {
 
@@ -41,9 +40,6 @@ class DeviceQueue {
   Seconds backlog(Time now) const;
   // When a new task that needs no data could begin.
   Time free_at(Time now) const { return end(now, now, 0); }
-  // A lower bound of end() until the next change. It stays valid because our backlog shrinks no faster than time
-  // passes.
-  LoadBound bound() const;
   // When a new task would end if it takes `seconds` and cannot begin before `earliest`.
   Time end(Time now, Time earliest, Seconds seconds) const;
 

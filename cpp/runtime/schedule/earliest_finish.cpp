@@ -1,7 +1,6 @@
 #include "runtime/schedule/earliest_finish.h"
 
 #include "runtime/schedule/best_two.h"
-#include "runtime/schedule/earliest_of_many.h"
 
 namespace remotecl::schedule {
 namespace {
@@ -32,7 +31,6 @@ Choice EarliestFinish::choose(const Situation& situation) {
   if (holder != kNoDevice && situation.is_candidate(holder)) {
     best.offer(holder, situation.finish(holder, situation.runtime(holder).seconds));
   }
-  if (situation.cluster.size() >= kManyDevices) return earliest_of_many(situation, best);
   bool is_all_measured = true;
   DeviceId passed_over = kNoDevice;
   situation.for_each_candidate([&](DeviceId device) {

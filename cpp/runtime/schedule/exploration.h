@@ -26,10 +26,8 @@ class Exploration {
   // The factor for the prediction for a device that has not been measured.
   double factor(DeviceId device) const {
     if (trials_[device] > 0) return kCaution;
-    return factor_min();
+    return spent() < spent_max() ? kOptimism : 1;
   }
-  // A lower bound of factor() for all devices.
-  double factor_min() const { return spent() < spent_max() ? kOptimism : 1; }
 
   // Whether the device may be tried with a task that this delays by `cost`.
   bool affords(DeviceId device, Seconds cost) const { return trials_[device] == 0 && spent() + cost <= spent_max(); }

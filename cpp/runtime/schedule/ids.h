@@ -12,7 +12,6 @@ using Seconds = double;
 // given to another one.
 using DeviceId = std::uint32_t;
 using ServerId = std::uint32_t;
-using GroupId = std::uint32_t;   // of DeviceGroups
 using KernelId = std::uint32_t;  // of KernelTimes
 using BufferId = std::uint64_t;  // the caller's
 using Ticket = std::uint64_t;    // names a task in flight; 0 names none

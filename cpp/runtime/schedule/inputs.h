@@ -29,13 +29,10 @@ class Inputs {
   Seconds transfer(DeviceId device) const { return missing(device).seconds; }
   // A lower bound of transfer(), at a fraction of its cost: what the sources could send at best, or the device receive.
   Seconds least_transfer(DeviceId device) const {
-    if (inputs_.empty() || is_near(device)) return 0;
-    return std::max(least_to_send_, cluster_.network().least_seconds(cluster_[device].server, bytes_));
+    const ServerId here = cluster_[device].server;
+    if (inputs_.empty() || is_near_[here] != 0) return 0;
+    return std::max(least_to_send_, cluster_.network().least_seconds(here, bytes_));
   }
-  // The same for any device far from the data, which neither holds some of it nor is on a server that sends some.
-  Seconds least_transfer_of_far() const { return least_to_send_; }
-  DeviceWords near() const { return near_; }
-  bool is_near(DeviceId device) const { return (near_[device / 64] >> device % 64 & 1) != 0; }
   // A device that holds the largest segment, if any.
   DeviceId first_holder() const { return first_holder_; }
 
@@ -45,22 +42,20 @@ class Inputs {
 
   struct Input {
     double bytes = 0;
-    DeviceWords holders;
+    const IndexSet* holders = nullptr;
     std::size_t source_count = 0;                 // at least one
     std::array<ServerId, kSourcesMax> sources{};  // different servers
   };
 
   // Returns a lower bound of the input's transfer from there to any other server; infinite if the server was added
-  // before.
-  Seconds add_source(Input& input, ServerId server);
-  // Holders lack nothing, even if there are more than are looked at.
-  void add_holders(const Input& input);
+  // before, or there are enough.
+  Seconds add_source(Input& input, ServerId server) const;
 
   const Cluster& cluster_;
   std::vector<Segment> segments_;
   std::vector<Input> inputs_;
-  std::vector<std::uint64_t> near_;  // the devices of all sources' servers, and all holders
-  double bytes_ = 0;                 // of all inputs
+  std::vector<std::uint8_t> is_near_;  // by server, whether some of its devices hold some of the data
+  double bytes_ = 0;                   // of all inputs
   Seconds least_to_send_ = 0;
   DeviceId first_holder_ = kNoDevice;
 };
@@ -71,7 +66,7 @@ inline Inputs::Missing Inputs::missing(DeviceId device) const {
   const ServerId here = cluster_[device].server;
   Missing sum;
   for (const Input& input : inputs_) {
-    if (contains(input.holders, device)) continue;
+    if (input.holders->contains(device)) continue;
     Seconds shortest = network.seconds(input.sources[0], here, input.bytes);
     for (std::size_t at = 1; at < input.source_count; ++at) {
       shortest = std::min(shortest, network.seconds(input.sources[at], here, input.bytes));

@@ -21,10 +21,7 @@ KernelTimes::Forecast KernelTimes::at(double size) const {
   const Row& low = above == rows_.begin() ? high : *std::prev(above);
   result.below_ = low.seconds.data();
   result.above_ = high.seconds.data();
-  result.least_below_ = low.least.data();
-  result.least_above_ = high.least.data();
   result.devices_ = columns_ - kShared;
-  result.groups_ = groups_;
   if (&low == &high) {
     result.below_share_ = std::max(size, 1.0) / low.size;
   } else {
@@ -42,20 +39,12 @@ void KernelTimes::record(DeviceId id, const Device& device, double size, Seconds
     row.seconds.resize(columns_);
     row.count.resize(columns_);
   }
-  groups_ = std::max<std::size_t>(groups_, device.group + 1);
-  measured_.resize(groups_);
-  std::vector<DeviceId>& alike = measured_[device.group];
-  if (std::find(alike.begin(), alike.end(), id) == alike.end()) alike.push_back(id);
-  const std::size_t rows = rows_.size();
   Row& row = row_for(size);
   const double at_row = seconds * row.size / size;
   learn(row, kShared + id, at_row);
   learn(row, static_cast<std::size_t>(device.type), at_row * device.speed);
   learn(row, kAnyType, at_row * device.speed);
   for (const std::size_t column : {kShared + id, static_cast<std::size_t>(device.type), kAnyType}) interpolate(column);
-  for (Row& each : rows_) each.least.resize(groups_);
-  if (rows_.size() == rows) return find_least(device.group);
-  for (GroupId group = 0; group < groups_; ++group) find_least(group);
 }
 
 KernelTimes::Row& KernelTimes::row_for(double size) {
@@ -64,7 +53,7 @@ KernelTimes::Row& KernelTimes::row_for(double size) {
       std::find_if(rows_.begin(), rows_.end(), [=](const Row& row) { return std::ilogb(row.size) >= power; });
   if (at != rows_.end() && std::ilogb(at->size) == power) return *at;
   const auto index = at - rows_.begin();
-  rows_.insert(at, {size, std::vector<float>(columns_), std::vector<std::uint8_t>(columns_), {}});
+  rows_.insert(at, {size, std::vector<float>(columns_), std::vector<std::uint8_t>(columns_)});
   for (std::size_t column = 0; column < columns_; ++column) interpolate(column);
   return rows_[static_cast<std::size_t>(index)];
 }
@@ -78,17 +67,6 @@ void KernelTimes::learn(Row& row, std::size_t column, double seconds) {
   if (count < kCountMax) ++count;
   // What was interpolated counts nothing once there is a measurement.
   mean += static_cast<float>((seconds - mean) / count);
-}
-
-void KernelTimes::find_least(GroupId group) {
-  for (Row& row : rows_) {
-    float least = 0;
-    for (const DeviceId device : measured_[group]) {
-      const float seconds = row.seconds[kShared + device];
-      if (least == 0 || seconds < least) least = seconds;
-    }
-    row.least[group] = least;
-  }
 }
 
 void KernelTimes::interpolate(std::size_t column) {

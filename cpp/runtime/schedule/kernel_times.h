@@ -17,8 +17,7 @@ namespace remotecl::schedule {
 // arrives, so that a forecast for all devices reads two rows from begin to end.
 //
 // Further columns hold time multiplied by speed, for each type of device and for all. They predict devices that have
-// never run this kernel from the others' times and the ratio of speeds. And each row has the least cell of each group
-// of devices (DeviceGroups), so that a decision need not look at all.
+// never run this kernel from the others' times and the ratio of speeds.
 class KernelTimes {
  public:
   // Times at one size. Valid until the next record().
@@ -32,15 +31,10 @@ class KernelTimes {
       const Seconds of_type = at(static_cast<std::size_t>(pace.type));
       return (of_type > 0 ? of_type : at(kAnyType)) * pace.slowness;
     }
-    // The least of the measured devices of a group; 0 if none is.
-    Seconds measured_least(GroupId group) const {
-      if (group >= groups_) return 0;
-      return below_share_ * least_below_[group] + above_share_ * least_above_[group];
-    }
     // The same for another kernel: nothing of it is measured.
     Forecast for_another() const {
       Forecast result = *this;
-      result.devices_ = result.groups_ = 0;
+      result.devices_ = 0;
       return result;
     }
 
@@ -50,9 +44,7 @@ class KernelTimes {
 
     const float* below_ = nullptr;
     const float* above_ = nullptr;
-    const float* least_below_ = nullptr;
-    const float* least_above_ = nullptr;
-    std::size_t devices_ = 0, groups_ = 0;  // that have columns
+    std::size_t devices_ = 0;  // that have columns
     double below_share_ = 0, above_share_ = 0;
   };
 
@@ -69,18 +61,14 @@ class KernelTimes {
     double size;  // the first one that was seen of its power of two, so that sizes that come again are exact
     std::vector<float> seconds;
     std::vector<std::uint8_t> count;  // of measurements, up to kCountMax
-    std::vector<float> least;         // of `seconds` by group of devices
   };
 
   Row& row_for(double size);
   void learn(Row& row, std::size_t column, double seconds);
   void interpolate(std::size_t column);
-  void find_least(GroupId group);
 
   std::vector<Row> rows_;  // by size
   std::size_t columns_ = kShared;
-  std::vector<std::vector<DeviceId>> measured_;  // by group
-  std::size_t groups_ = 0;
 };
 
 }  // namespace remotecl::schedule

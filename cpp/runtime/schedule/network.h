@@ -5,9 +5,16 @@
 #include <vector>
 
 #include "runtime/schedule/ids.h"
-#include "runtime/schedule/link.h"
 
 namespace remotecl::schedule {
+
+// A way for bytes, as measured.
+struct Link {
+  double bytes_per_s = 1e9;
+  Seconds latency = 100e-6;
+
+  Seconds seconds(std::uint64_t bytes) const { return latency + static_cast<double>(bytes) / bytes_per_s; }
+};
 
 // The links between servers, and between them and this process. Only the links of this process are always known,
 // because it talks with each server. Until the link between two servers was measured, it is taken to be as slow as the
@@ -24,6 +31,8 @@ class Network {
 
   Network();
 
+  // Servers, and this process.
+  std::size_t size() const { return servers_.size(); }
   // `access`: the link to this process. `inside`: between devices of the server.
   ServerId add_server(const Link& access, const Link& inside);
   // From this process to the server, and back.

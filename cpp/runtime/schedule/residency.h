@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/schedule/device_words.h"
+#include "runtime/base/index_set.h"
 #include "runtime/schedule/task.h"
 
 namespace remotecl::schedule {
@@ -11,7 +11,7 @@ namespace remotecl::schedule {
 // Bytes whose newest version is in the same locations.
 struct Segment {
   std::uint64_t bytes = 0;
-  DeviceWords devices;  // that hold it, or will before the task needs it
+  const IndexSet* devices = nullptr;  // that hold it, or will before the task needs it
   bool on_client = false;
 };
 

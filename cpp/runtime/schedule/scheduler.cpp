@@ -32,11 +32,8 @@ void Scheduler::set_policy(std::unique_ptr<Policy> policy) {
 DeviceId Scheduler::add_device(const Device& device) {
   const DeviceId id = cluster_.add(device);
   queues_.emplace_back(weight_);
-  bounds_.reserve(cluster_.groups());
-  for (DeviceId each = cluster_.size() == kManyDevices ? 0 : id; each <= id; ++each) changed(each);
   service_times_.emplace_back();
   watched_at_.push_back(-kWatchPeriod);
-  able_.resize(cluster_.present().size());
   for (const auto& kernel : kernels_) kernel->exploration.reserve(cluster_.size());
   samples_.reserve(kernels_.size(), cluster_.size());
   return id;
@@ -53,18 +50,16 @@ KernelId Scheduler::add_kernel(std::string name) {
 Placement Scheduler::place(const Task& task, Time now) {
   const Kernel& kernel = *kernels_[task.kernel];
   inputs_.find(task.accesses, residency_);
-  const DeviceWords able = this->able(kernel, task);
-  const Situation situation{.now = now,
-                            .ready = ready(task, now),
-                            .task = task,
-                            .kernel = kernel,
-                            .cluster = cluster_,
-                            .queues = queues_,
-                            .bounds = bounds_,
-                            .inputs = inputs_,
-                            .able = able,
-                            .bytes = bytes(task, able),
-                            .forecast = forecast(kernel, task.size)};
+  Situation situation{.now = now,
+                      .ready = ready(task, now),
+                      .task = task,
+                      .kernel = kernel,
+                      .cluster = cluster_,
+                      .queues = queues_,
+                      .inputs = inputs_,
+                      .bytes = task.bytes,
+                      .forecast = forecast(kernel, task.size)};
+  situation.bytes = bytes(situation);
   const Choice choice = policy_->choose(situation);
   Placement placement;
   placement.now = now;
@@ -93,25 +88,13 @@ Time Scheduler::ready(const Task& task, Time now) const {
   return latest;
 }
 
-DeviceWords Scheduler::able(const Kernel& kernel, const Task& task) {
-  const DeviceWords present = cluster_.present(), builders = cluster_.builders(), binaries = kernel.binaries.words();
-  for (std::size_t at = 0; at < able_.size(); ++at) {
-    const std::uint64_t runs = (at < builders.size() ? builders[at] : 0) | (at < binaries.size() ? binaries[at] : 0);
-    able_[at] = present[at] & runs;
-    if (task.only != kNoDevice) [[unlikely]]
-      able_[at] &= at == task.only / 64 ? std::uint64_t{1} << task.only % 64 : 0;
-  }
-  return able_;
-}
-
-std::uint64_t Scheduler::bytes(const Task& task, DeviceWords able) const {
-  if (task.bytes <= cluster_.memory_min()) return task.bytes;
+std::uint64_t Scheduler::bytes(const Situation& situation) const {
+  if (situation.bytes <= cluster_.memory_min()) return situation.bytes;
   std::uint64_t largest = 0;
-  for_each_device_while(able, [&](DeviceId device) {
-    largest = std::max(largest, cluster_[device].memory_bytes);
-    return largest < task.bytes;
-  });
-  return std::min(task.bytes, largest);
+  for (DeviceId device = 0; device < cluster_.size(); ++device) {
+    if (situation.is_able(device)) largest = std::max(largest, cluster_[device].memory_bytes);
+  }
+  return std::min(situation.bytes, largest);
 }
 
 void Scheduler::begin(Placement& placement, const Task& task) {
@@ -123,7 +106,6 @@ void Scheduler::begin(Placement& placement, const Task& task) {
   if (placement.is_sample) watched_at = placement.now;
   const auto position =
       queue.push(placement.now, placement.ready + estimate.transfer, estimate.seconds, placement.is_sample);
-  changed(placement.device);
   // Where another device would have been better, transfers are a part of what the trial costs.
   const bool is_detour = !estimate.measured && placement.second < placement.score;
   const Seconds moves = is_detour ? estimate.transfer : 0;
@@ -158,12 +140,10 @@ void Scheduler::passed(Ticket ticket, Time now) {
   TaskInFlight* const task = in_flight_.find(ticket);
   if (task == nullptr || std::exchange(task->has_passed, true)) return;
   queues_[task->device].pop(task->position, now);
-  changed(task->device);
 }
 
 void Scheduler::ended(const TaskInFlight& task, Seconds seconds, Time end) {
   if (!task.has_passed) queues_[task.device].pop(task.position, end);
-  changed(task.device);
   learn(task, seconds);
   const bool is_surprise = seconds > 2 * task.expected || 2 * seconds < task.expected;
   if (seconds > 0 && is_surprise) {
@@ -193,7 +173,6 @@ void Scheduler::replan(const TaskInFlight& like) {
     task->position += moved;
   }
   queue.move_last(moved);
-  changed(like.device);
 }
 
 void Scheduler::learn(const TaskInFlight& task, Seconds seconds) {
@@ -217,7 +196,6 @@ void Scheduler::failed(Ticket ticket) {
   const auto task = take(ticket);
   if (!task) return;
   if (!task->has_passed) queues_[task->device].drop(task->expected);
-  changed(task->device);
   if (task->trial > 0) kernels_[task->kernel]->exploration.end_trial(task->device, task->trial, 0);
 }
 

@@ -41,10 +41,7 @@ class Scheduler {
   void set_policy(std::unique_ptr<Policy> policy);
 
   // What a server reports of its device's other users.
-  void report(DeviceId device, const OthersLoad& others, Time now) {
-    queues_[device].report(others, now);
-    changed(device);
-  }
+  void report(DeviceId device, const OthersLoad& others, Time now) { queues_[device].report(others, now); }
 
   Placement place(const Task& task, Time now);
   // Null if it has ended. Valid until the next call.
@@ -65,18 +62,12 @@ class Scheduler {
  private:
   KernelTimes::Forecast forecast(const Kernel& kernel, double size) const;
   Time ready(const Task& task, Time now) const;
-  // The devices that are present and can run the task.
-  DeviceWords able(const Kernel& kernel, const Task& task);
   // See Situation::bytes.
-  std::uint64_t bytes(const Task& task, DeviceWords able) const;
+  std::uint64_t bytes(const Situation& situation) const;
   void begin(Placement& placement, const Task& task);
   // Returns a copy of it, if there is such a task, and removes it.
   std::optional<TaskInFlight> take(Ticket ticket);
   void ended(const TaskInFlight& task, Seconds seconds, Time end);
-  // A device's queue has changed. With few devices, nothing uses bounds.
-  void changed(DeviceId device) {
-    if (cluster_.size() >= kManyDevices) bounds_.set(cluster_.groups(), device, queues_[device].bound());
-  }
   // Tasks like this one that wait on its device will probably take as long as it has.
   void replan(const TaskInFlight& like);
   void learn(const TaskInFlight& task, Seconds seconds);
@@ -89,7 +80,6 @@ class Scheduler {
   const PolicyText* text_ = nullptr;  // of policy_
   Cluster cluster_;
   std::vector<DeviceQueue> queues_;               // by device
-  LoadBounds bounds_;                             // of queues_
   std::vector<ServiceTime> service_times_;        // by device
   std::vector<Time> watched_at_;                  // by device, when a task was watched last
   std::vector<std::unique_ptr<Kernel>> kernels_;  // stay where they are
@@ -98,7 +88,6 @@ class Scheduler {
   TasksInFlight in_flight_;
   // Reused for their allocations.
   Inputs inputs_;
-  std::vector<std::uint64_t> able_;
   std::vector<TaskInFlight*> waiting_;
 };
 

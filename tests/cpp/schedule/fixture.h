@@ -23,7 +23,7 @@ class FakeResidency : public Residency {
   void find(const Access& access, std::vector<Segment>& out) const override {
     const auto found = copies_.find(access.buffer);
     if (found == copies_.end()) return;
-    out.push_back({access.bytes, found->second.devices.words(), found->second.on_client});
+    out.push_back({access.bytes, &found->second.devices, found->second.on_client});
   }
 
  private:

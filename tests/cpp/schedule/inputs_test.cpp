@@ -56,13 +56,15 @@ TEST_F(InputsTest, TransfersFollowEachOther) {
   EXPECT_DOUBLE_EQ(transfer({{1, 0, kMega}, {2, 0, kMega}}, 0), 2 * each);
 }
 
-TEST_F(InputsTest, TheBoundIsNoMoreThanTheTransferOfAnyOfManyHolders) {
+TEST_F(InputsTest, OfManyHoldersNoneLacksAnythingAndTheBoundIsNoMoreThanTheTransfer) {
   std::vector<DeviceId> holders;
   for (DeviceId device = 3; device < 9; ++device) {
     const ServerId server = cluster_.network().add_server({1e8, 10e-3}, {1e10, 0});
     holders.push_back(cluster_.add(Device{.server = server}));
   }
   residency_.put(1, kMega, holders);
+  for (DeviceId device = 3; device < 9; ++device) EXPECT_EQ(transfer({{1, 0, kMega}}, device), 0) << device;
+  EXPECT_DOUBLE_EQ(transfer({{1, 0, kMega}}, 0), 11e-3 + 1e-2);
   for (DeviceId device = 0; device < cluster_.size(); ++device) {
     const Seconds exact = transfer({{1, 0, kMega}}, device);
     EXPECT_LE(inputs_.least_transfer(device), exact) << device;

@@ -53,7 +53,7 @@ class SimulatedProgram {
     explicit Buffers(std::uint32_t count) : holders_(count) {}
     void find(const Access& access, std::vector<Segment>& out) const override {
       const IndexSet& at = holders_[access.buffer];
-      out.push_back({access.bytes, at.words(), at.empty()});
+      out.push_back({access.bytes, &at, at.empty()});
     }
     // Returns whether it was elsewhere.
     bool move(BufferId buffer, DeviceId device) {

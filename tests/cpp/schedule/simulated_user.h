@@ -42,7 +42,7 @@ class SimulatedUser {
     }
     void find(const Access& access, std::vector<Segment>& out) const override {
       const Copy& copy = copies_.at(access.buffer);
-      out.push_back({copy.bytes, copy.devices.words(), copy.on_client});
+      out.push_back({copy.bytes, &copy.devices, copy.on_client});
     }
 
    private:

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "runtime/schedule/device.h"
-#include "runtime/schedule/link.h"
+#include "runtime/schedule/network.h"
 
 namespace remotecl::schedule {
 

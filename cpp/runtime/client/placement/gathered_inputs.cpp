@@ -9,12 +9,9 @@ namespace remotecl {
 void GatheredInputs::begin(std::span<const schedule::DeviceId> device_ids) {
   device_ids_ = device_ids;
   only_device_ = nullptr;
-  const auto last = std::max_element(device_ids.begin(), device_ids.end());
-  words_each_ = last == device_ids.end() ? 1 : *last / 64 + 1;
   accesses_.clear();
   memories_.clear();
   parts_.clear();
-  words_.clear();
 }
 
 void GatheredInputs::add(const MemoryObject& memory, ByteRange range, bool reads, bool writes) {
@@ -30,26 +27,22 @@ void GatheredInputs::add(const MemoryObject& memory, ByteRange range, bool reads
   storage.residency.holders(range, found_);
   memories_.push_back({&storage, parts_.size(), parts_.size() + found_.size()});
   for (const ResidencyDirectory::HeldRange& part : found_) {
-    parts_.push_back({part.range.size, part.holders, words_.size()});
-    add_words(part.holders);
+    parts_.push_back({part.range.size, part.holders, devices_of(part.holders)});
   }
 }
 
-void GatheredInputs::add_words(const LocationSet& holders) {
-  const std::size_t begin = words_.size();
-  words_.resize(begin + words_each_);
+IndexSet GatheredInputs::devices_of(const LocationSet& holders) const {
+  IndexSet devices;
   holders.for_each([&](Location holder) {
-    if (holder == kHost || holder > device_ids_.size()) return;
-    const schedule::DeviceId device = device_ids_[holder - 1];
-    words_[begin + device / 64] |= std::uint64_t{1} << device % 64;
+    if (holder != kHost && holder <= device_ids_.size()) devices.add(device_ids_[holder - 1]);
   });
+  return devices;
 }
 
 void GatheredInputs::find(const schedule::Access& access, std::vector<schedule::Segment>& out) const {
   const Memory& memory = memories_[access.buffer];
   for (std::size_t i = memory.begin; i < memory.end; ++i) {
-    out.push_back({parts_[i].bytes, schedule::DeviceWords(words_).subspan(parts_[i].words, words_each_),
-                   parts_[i].holders.contains(kHost)});
+    out.push_back({parts_[i].bytes, &parts_[i].devices, parts_[i].holders.contains(kHost)});
   }
 }
 

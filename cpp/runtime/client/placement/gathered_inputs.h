@@ -36,7 +36,7 @@ class GatheredInputs final : public schedule::Residency {
   struct Part {
     std::uint64_t bytes;
     LocationSet holders;
-    std::size_t words;  // where its devices begin in words_
+    IndexSet devices;  // the same, as the scheduler calls them
   };
   struct Memory {
     const BufferStorage* storage;
@@ -44,15 +44,13 @@ class GatheredInputs final : public schedule::Residency {
   };
 
   void add(const MemoryObject& memory, ByteRange range, bool reads, bool writes) REQUIRES(kMemoryMutex);
-  void add_words(const LocationSet& holders);
+  IndexSet devices_of(const LocationSet& holders) const;
 
   std::span<const schedule::DeviceId> device_ids_;
-  std::size_t words_each_ = 1;
   Device* only_device_ = nullptr;
   std::vector<schedule::Access> accesses_;
   std::vector<Memory> memories_;  // one for each access
   std::vector<Part> parts_;
-  std::vector<std::uint64_t> words_;
   // Reused for their allocations.
   std::vector<ResidencyDirectory::HeldRange> found_;
   mutable std::vector<std::size_t> sorted_;
