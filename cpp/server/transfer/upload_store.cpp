@@ -64,14 +64,13 @@ void UploadStore::run() {
       queue_.pop_front();
       is_storing_ = true;
     }
-    keep(chunk->owner, sha256(chunk->bytes), chunk->bytes);
+    store(*chunk);
   }
 }
 
-void UploadStore::keep(const std::string& owner, const Digest& digest, Bytes bytes) {
-  if (store_ == nullptr) return;
+void UploadStore::store(const NewChunk& chunk) {
   try {
-    store_->keep(owner, digest, bytes);
+    store_->keep(chunk.owner, sha256(chunk.bytes), chunk.bytes);
   } catch (const std::exception& error) {
     log_info("a chunk of an upload was not stored: {}", error.what());
   }

@@ -55,8 +55,6 @@ class UploadStore {
   std::unique_ptr<NewChunk> begin_chunk(const std::string& owner, std::uint64_t size);
   // Stores a chunk that is complete under the digest of its bytes, whatever the client has said.
   void keep(std::unique_ptr<NewChunk> chunk) EXCLUDES(thread_.mutex);
-  // Stores bytes whose digest was verified, on the calling thread.
-  void keep(const std::string& owner, const Digest& digest, Bytes bytes);
   // Waits until all of them are stored.
   void save_all(std::chrono::steady_clock::time_point deadline) EXCLUDES(thread_.mutex);
 
@@ -67,6 +65,7 @@ class UploadStore {
   // Returns false if `bound` would be exceeded.
   static bool take(std::atomic<std::uint64_t>& taken, std::uint64_t size, std::uint64_t bound);
   void run() EXCLUDES(thread_.mutex);
+  void store(const NewChunk& chunk);
 
   ContentStore* const store_;
   std::atomic<std::uint64_t> open_{0}, waiting_{0};

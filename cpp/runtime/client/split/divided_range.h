@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "runtime/client/split/work_group.h"
 #include "runtime/schedule/split.h"
 
@@ -9,8 +11,8 @@ namespace remotecl {
 class DividedRange {
  public:
   // Gives the range a work-group if the caller has not. Drivers choose one by a launch's size, and some compile for
-  // each choice, so that parts of different sizes would cost a compilation each. `devices`: pointers.
-  DividedRange(const NDRange& range, Kernel& kernel, cl_uint dimension, const auto& devices)
+  // each choice, so that parts of different sizes would cost a compilation each.
+  DividedRange(const NDRange& range, Kernel& kernel, cl_uint dimension, const std::vector<const Device*>& devices)
       : range_(range), dimension_(dimension) {
     if (range.has_local || (dimension == 0 && range.global[0] < kGroup * devices.size())) return;
     GroupLimits limits{kGroup, {kGroup, kGroup, kGroup}};

@@ -37,10 +37,6 @@ TEST(UploadStoreTest, WhatMemoryIsTooShortForIsNotKept) {
   }
   uploads.save_all(std::chrono::steady_clock::now() + std::chrono::seconds(20));
   EXPECT_EQ(store.kept(), 3);
-  const Bytes bytes = as_bytes("content");
-  ShortStore other;
-  UploadStore(&other).keep("alice", sha256(bytes), bytes);
-  EXPECT_EQ(other.kept(), 1);
 }
 
 // The thread that receives bulk data begins chunks, and must not end for that.
