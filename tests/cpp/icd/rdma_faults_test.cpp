@@ -28,8 +28,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint32_t kOneIn = 25;
 constexpr int kServers = 3;
 constexpr int kLinks = 3;
-constexpr int kQueuePairs = 2 * 2 * (kServers + kLinks);  // both ends, for bulk data and for control
-constexpr auto kPatience = 60s;                           // the guest is slow
+constexpr int kQueuePairs = 2 * (kServers + kLinks);  // both ends
+constexpr auto kPatience = 60s;                       // the guest is slow
 constexpr auto kSettled = 2s;
 
 QueuePairFaults* g_faults = nullptr;
@@ -45,7 +45,7 @@ class RdmaFaultsTest : public ::testing::Test {
 
   static bool all_connected() { return connected_links() == kLinks && g_faults->usable() == kQueuePairs; }
 
-  // Commands until every connection for bulk data has its queue pairs, and no other ones are left. While a connection
+  // Commands until every connection for bulk data has its queue pair, and no other ones are left. While a connection
   // is made anew, an old queue pair that is not destroyed yet can make up the number, so the number has to last.
   void connect_all() {
     RandomCommands commands(context_, test_seed());
