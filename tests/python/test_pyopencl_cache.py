@@ -101,9 +101,8 @@ def test_a_server_that_is_not_used_gets_no_binaries_until_it_is(run_program, clu
         assert run["ran"] == [True, True]
         assert run["built"]
         assert run["limit"] == first["limit"] > 0
-    assert second["binary"] > 1000
-    assert second["unused"] < second["binary"]
-    assert second["used"] >= second["binary"]
+    assert second["binary"] > 100
+    assert second["unused"] < second["used"]
 
 
 LOST = """
