@@ -49,6 +49,10 @@ inline ProgramRecipe open_recipe(Bytes binary) {
   return recipe;
 }
 
+inline bool makes_executable(const ProgramRecipe& recipe) {
+  return recipe.kind == RecipeKind::kBuild || recipe.kind == RecipeKind::kLink;
+}
+
 // Checks the recipes of linked programs, too. Throws BinaryError.
 inline void check_parts(const ProgramRecipe& recipe, unsigned level = 1) {
   if (level > kRecipeDepthMax) throw BinaryError("it has too many libraries in libraries");

@@ -15,10 +15,6 @@
 namespace remotecl::server {
 namespace {
 
-bool is_executable(const ProgramRecipe& recipe) {
-  return recipe.kind == RecipeKind::kBuild || recipe.kind == RecipeKind::kLink;
-}
-
 // Makes native programs of recipes. `whole`: the client's program, which learns what its kernels print.
 class RecipeMaker {
  public:
@@ -125,7 +121,7 @@ cl_program make_of(BuildReport& report, const Device& on, const Program& program
 cl_program inspect_recipe(Session& session, BuildReport& report, Device& on, Program& program) {
   return make_of(report, on, program, [&](const ProgramRecipe& recipe) -> cl_program {
     check_parts(recipe);
-    if (is_executable(recipe)) return report.accept_recipe(on, CL_PROGRAM_BINARY_TYPE_EXECUTABLE);
+    if (makes_executable(recipe)) return report.accept_recipe(on, CL_PROGRAM_BINARY_TYPE_EXECUTABLE);
     BuildReport made;
     Native<cl_program> native(RecipeMaker(session, on, program).make(made, recipe));
     if (!made.succeeded()) return refuse(report, on, "it cannot be compiled or linked any more");
@@ -137,7 +133,7 @@ cl_program inspect_recipe(Session& session, BuildReport& report, Device& on, Pro
 
 cl_program build_recipe(Session& session, BuildReport& report, Device& on, Program& program) {
   return make_of(report, on, program, [&](const ProgramRecipe& recipe) -> cl_program {
-    if (!is_executable(recipe)) return refuse(report, on, "an object or a library must be linked, not built");
+    if (!makes_executable(recipe)) return refuse(report, on, "an object or a library must be linked, not built");
     return RecipeMaker(session, on, program).make(report, recipe);
   });
 }

@@ -161,11 +161,14 @@ cl_int Program::binary_of_alike(const Device& lost, std::vector<std::byte>& bina
   return all_lost ? CL_DEVICE_NOT_AVAILABLE : CL_SUCCESS;
 }
 
-const std::vector<std::byte>* Program::given(const Device& device) const {
+template <class Part>
+const Part* Program::part_for(const std::vector<Part>& parts, const Device& device) const {
   const auto at = std::find(devices_.begin(), devices_.end(), &device);
   const bool has_any = code_.origin == ProgramOrigin::kBinaries && at != devices_.end();
-  return has_any ? &code_.parts[static_cast<std::size_t>(at - devices_.begin())] : nullptr;
+  return has_any ? &parts[static_cast<std::size_t>(at - devices_.begin())] : nullptr;
 }
+
+const std::vector<std::byte>* Program::given(const Device& device) const { return part_for(code_.parts, device); }
 
 std::shared_ptr<const std::vector<std::byte>> Program::recipe(const Device& device) const {
   std::shared_ptr<const std::vector<std::byte>> found = build_info(device).binary;
@@ -187,9 +190,7 @@ Recipes Program::recipes_of(const std::vector<Device*>& devices, ProgramRecipe r
 }
 
 const std::map<std::string, KernelInfo>* Program::contained(const Device& device) const {
-  const auto at = std::find(devices_.begin(), devices_.end(), &device);
-  const bool has_any = code_.origin == ProgramOrigin::kBinaries && at != devices_.end();
-  return has_any ? &code_.contained[static_cast<std::size_t>(at - devices_.begin())] : nullptr;
+  return part_for(code_.contained, device);
 }
 
 cl_int Program::specialize(cl_uint constant, Bytes value) {

@@ -199,6 +199,9 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
   static bool are_alike(const Device& one, const Device& other);
   cl_int binary_of_alike(const Device& lost, std::vector<std::byte>& binary);
   cl_int result_of(const Build& build) const;
+  // Of parts for each device of the binaries that the program was created with; null: it was made otherwise.
+  template <class Part>
+  const Part* part_for(const std::vector<Part>& parts, const Device& device) const;
   // The binary or recipe for the device that the program was created with; null if there is none.
   const std::vector<std::byte>* given(const Device& device) const;
   // The recipe of what was built last, or of what the program was created with; null if there is none.

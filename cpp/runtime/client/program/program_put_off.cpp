@@ -9,12 +9,7 @@
 namespace remotecl {
 namespace {
 
-// Whether it is a recipe of a program that has kernels, and not of an object or a library.
-bool is_for_kernels(Bytes binary) {
-  if (!is_recipe(binary)) return false;
-  const RecipeKind kind = open_recipe(binary).kind;
-  return kind == RecipeKind::kBuild || kind == RecipeKind::kLink;
-}
+bool makes_kernels(Bytes binary) { return is_recipe(binary) && makes_executable(open_recipe(binary)); }
 
 }  // namespace
 
@@ -34,7 +29,7 @@ std::vector<Device*> Program::inspected_now(const std::vector<Device*>& devices)
   }
   for (const Device* device : devices) {
     // A binary that is not ours may be invalid.
-    if (contained(*device)->empty() && !is_for_kernels(*given(*device))) needed.add(device->session().index());
+    if (contained(*device)->empty() && !makes_kernels(*given(*device))) needed.add(device->session().index());
   }
   std::vector<Device*> now;
   const MutexLock lock(mutex_);

@@ -12,13 +12,12 @@ std::string in_one_line(std::string kind) {
   return kind;
 }
 
-bool may_be_sent(const std::vector<std::byte>& sealed) {
-  if (sealed.size() > kProgramSizeMax) return false;
+bool is_too_deep(const ProgramRecipe& recipe) {
   try {
-    check_parts(open_recipe(sealed));
-    return true;
-  } catch (const BinaryError&) {
+    check_parts(recipe);
     return false;
+  } catch (const BinaryError&) {
+    return true;
   }
 }
 
@@ -36,14 +35,17 @@ std::string kind_of(const Device& device) {
 
 Recipes recipes_for(const std::vector<Device*>& devices, ProgramRecipe recipe) {
   Recipes recipes;
+  const bool may_be_sent = !is_too_deep(recipe);
   std::map<std::string, std::shared_ptr<const std::vector<std::byte>>> by_kind;
   for (Device* const device : devices) {
     if (device->root().number<cl_uint>(kDeviceHasBinaries) != 0) continue;
     const auto [at, is_new] = by_kind.try_emplace(kind_of(*device));
-    if (is_new) {
+    if (is_new && may_be_sent) {
       recipe.device = at->first;
       auto sealed = seal(kRecipeMagic, kRecipeVersion, recipe);
-      if (may_be_sent(sealed)) at->second = std::make_shared<const std::vector<std::byte>>(std::move(sealed));
+      if (sealed.size() <= kProgramSizeMax) {
+        at->second = std::make_shared<const std::vector<std::byte>>(std::move(sealed));
+      }
     }
     recipes[device] = at->second;
   }
