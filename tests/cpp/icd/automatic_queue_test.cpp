@@ -37,14 +37,19 @@ class AutomaticQueueTest : public AutomaticDeviceTest {
     }
     return counts;
   }
+  // The kernel that adds the number to each of the buffer's.
+  Owned<cl_kernel> adding(int number, const Owned<cl_mem>& buffer) const {
+    Owned<cl_kernel> add = make_kernel(program_, "add");
+    check(set_arg(add, 0, buffer));
+    check(set_arg(add, 1, number));
+    return add;
+  }
 };
 
 TEST_F(AutomaticQueueTest, EventsBelongToTheQueueThatTheApplicationKnows) {
   const Owned<cl_command_queue> queue = make_queue(context_, device_, CL_QUEUE_PROFILING_ENABLE);
   const Owned<cl_mem> buffer = make_buffer(context_, numbers());
-  const Owned<cl_kernel> add = make_kernel(program_, "add");
-  check(set_arg(add, 0, buffer));
-  check(set_arg(add, 1, 1));
+  const Owned<cl_kernel> add = adding(1, buffer);
   cl_ulong before = 0;
   for (int i = 0; i < 4; ++i) {
     Owned<cl_event> event;
@@ -62,9 +67,7 @@ TEST_F(AutomaticQueueTest, EventsBelongToTheQueueThatTheApplicationKnows) {
 TEST_F(AutomaticQueueTest, KernelsRunOnAllMembersAndSayWhy) {
   const Owned<cl_command_queue> queue = make_queue(context_, device_);
   const Owned<cl_mem> buffer = make_buffer(context_, numbers());
-  const Owned<cl_kernel> add = make_kernel(program_, "add");
-  check(set_arg(add, 0, buffer));
-  check(set_arg(add, 1, 1));
+  const Owned<cl_kernel> add = adding(1, buffer);
   std::set<std::string> servers;
   for (int i = 0; i < 6; ++i) {
     Owned<cl_event> event;
@@ -182,9 +185,7 @@ TEST_F(AutomaticQueueTest, ABarrierOrdersAllMembers) {
 TEST_F(AutomaticQueueTest, MapsShowTheNewestBytesAndWritingThemCounts) {
   const Owned<cl_command_queue> queue = make_queue(context_, device_);
   const Owned<cl_mem> buffer = make_buffer(context_, numbers());
-  const Owned<cl_kernel> add = make_kernel(program_, "add");
-  check(set_arg(add, 0, buffer));
-  check(set_arg(add, 1, 10));
+  const Owned<cl_kernel> add = adding(10, buffer);
   for (int round = 0; round < 4; ++round) {
     check(run(queue, add, kCount));
     cl_int error = CL_SUCCESS;
@@ -204,9 +205,7 @@ TEST_F(AutomaticQueueTest, ADividedKernelTakesItsPlaceInTheOrder) {
   const auto split = library_function<decltype(remotecl_enqueue_split)>("remotecl_enqueue_split");
   const Owned<cl_command_queue> queue = make_queue(context_, device_);
   const Owned<cl_mem> data = make_buffer(context_, numbers());
-  const Owned<cl_kernel> add = make_kernel(program_, "add");
-  check(set_arg(add, 0, data));
-  check(set_arg(add, 1, 1));
+  const Owned<cl_kernel> add = adding(1, data);
   const remotecl_slice slice{0, 0, sizeof(int), 0, 0};
   for (int i = 0; i < 10; ++i) {
     check(run(queue, add, kCount));
@@ -247,9 +246,7 @@ TEST_F(AutomaticQueueTest, ServersAreToldOfEachKernelThatIsPlacedAndOfNothingEls
   const auto split = library_function<decltype(remotecl_enqueue_split)>("remotecl_enqueue_split");
   const Owned<cl_command_queue> queue = make_queue(context_, device_);
   const Owned<cl_mem> data = make_buffer(context_, numbers());
-  const Owned<cl_kernel> add = make_kernel(program_, "add");
-  check(set_arg(add, 0, data));
-  check(set_arg(add, 1, 1));
+  const Owned<cl_kernel> add = adding(1, data);
   for (int i = 0; i < 10; ++i) check(run(queue, add, kCount));
   const int zero = 0;
   check(clEnqueueFillBuffer(queue, data, &zero, sizeof zero, 0, sizeof zero, 0, nullptr, nullptr));
@@ -267,9 +264,7 @@ TEST_F(AutomaticQueueTest, ServersAreToldOfEachKernelThatIsPlacedAndOfNothingEls
 TEST_F(AutomaticQueueTest, ZzALostMemberGetsNoMoreTasks) {
   const Owned<cl_command_queue> queue = make_queue(context_, device_);
   const Owned<cl_mem> buffer = make_buffer(context_, numbers());
-  const Owned<cl_kernel> add = make_kernel(program_, "add");
-  check(set_arg(add, 0, buffer));
-  check(set_arg(add, 1, 1));
+  const Owned<cl_kernel> add = adding(1, buffer);
   for (int i = 0; i < 6; ++i) check(run(queue, add, kCount));
   // What only the lost server holds is lost, so it must not be the only one.
   EXPECT_EQ(read<int>(queue, buffer, kCount)[0], 6);
