@@ -107,3 +107,30 @@ assert (found == expected).all(), found
 
 def test_a_part_of_an_image_is_unmapped_on_the_queue_of_another_server(run_program, cluster):
     run_program(UNMAPPED_ELSEWHERE.format(addresses=cluster.addresses))
+
+
+BUFFER_UNMAPPED_ELSEWHERE = """
+import numpy as np
+import pyopencl as cl
+import remotecl
+
+context = remotecl.connect(*{addresses!r}).context()
+one, other = (cl.CommandQueue(context, device) for device in (context.devices[0], context.devices[-1]))
+expected = np.arange(1024, dtype=np.uint32)
+buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, expected.nbytes)
+cl.enqueue_copy(one, buffer, expected)
+mapped, _ = cl.enqueue_map_buffer(one, buffer, cl.map_flags.WRITE_INVALIDATE_REGION, 40, 28, np.uint32)
+mapped[:] = expected[10:38] = 7
+gate = cl.UserEvent(context)
+# The two servers have had nothing to say to each other until now, and the second one needs what is there if this fails.
+mapped.base.release(other, [gate])
+gate.set_status(cl.command_execution_status.COMPLETE)
+other.finish()
+found = np.empty_like(expected)
+cl.enqueue_copy(one, found, buffer)
+assert (found == expected).all(), found
+"""
+
+
+def test_a_part_of_a_buffer_is_unmapped_on_the_queue_of_another_server(run_program, cluster):
+    run_program(BUFFER_UNMAPPED_ELSEWHERE.format(addresses=cluster.addresses))

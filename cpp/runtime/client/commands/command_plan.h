@@ -20,7 +20,8 @@ namespace remotecl {
 struct Plan {
   static constexpr bool kNeedsEvent = false;  // even if the application wants none
 
-  // Called before uses(). An error refuses the command.
+  // Called before uses(), and again when two servers had to be linked first: changes nothing that refused() does not
+  // undo. An error refuses the command.
   cl_int prepare(PendingCommand&) REQUIRES(kMemoryMutex) { return CL_SUCCESS; }
   // The command is refused after prepare() succeeded.
   void refused() REQUIRES(kMemoryMutex) {}

@@ -39,8 +39,7 @@ struct UnmapPlan : Plan {
   cl_int prepare(PendingCommand& command) REQUIRES(kMemoryMutex) {
     // OpenCL specifies no error for a pointer to shared virtual memory that is not mapped, so this does
     // nothing.
-    if (!buffer.remove_mapping(mapped, mapping) && type != CL_COMMAND_SVM_UNMAP) return CL_INVALID_VALUE;
-    if (const auto& coherent = buffer.storage().coherent) coherent->unmapped({mapping.range});
+    if (!buffer.find_mapping(mapped, mapping) && type != CL_COMMAND_SVM_UNMAP) return CL_INVALID_VALUE;
     if ((mapping.flags & kMapsForWriting) == 0) return CL_SUCCESS;
     is_late = command.touches_host(static_cast<std::byte*>(mapped), mapping.range.size);
     // CL_MEM_ALLOC_HOST_PTR: often a staging area that no device ever reads.
@@ -69,6 +68,7 @@ struct UnmapPlan : Plan {
   }
   void sent(PendingCommand&) const REQUIRES(kMemoryMutex) {
     BufferStorage& storage = buffer.storage();
+    if (buffer.remove_mapping(mapped) && storage.coherent) storage.coherent->unmapped({mapping.range});
     if (is_kept) storage.written(mapping.range, kHost);
     // The device holds what the application wrote, and so does the host until the next write.
     if (is_written && !is_late) storage.residency.add_holder(mapping.range, kHost);

@@ -54,20 +54,11 @@ struct UnmapImagePlan : Plan {
   bool host_has_all = false;  // the application wrote into the host's copy, which is complete
 
   cl_int prepare(PendingCommand&) REQUIRES(kMemoryMutex) {
-    if (!image.remove_mapping(mapped, mapping)) return CL_INVALID_VALUE;
-    const BufferStorage& storage = image.storage();
-    if (storage.coherent) storage.coherent->unmapped(ImageArea{image, mapping.origin, mapping.region}.ranges());
+    if (!image.find_mapping(mapped, mapping)) return CL_INVALID_VALUE;
     is_written = (mapping.flags & kMapsForWriting) != 0;
     host_has_all = image.maps_host_copy() &&
-                   (overwrites_all(image, mapping.region) || storage.residency.valid(all_of(image), kHost));
+                   (overwrites_all(image, mapping.region) || image.storage().residency.valid(all_of(image), kHost));
     return CL_SUCCESS;
-  }
-  // Perhaps it only has to wait for a link of two servers, and is planned again then.
-  void refused() const REQUIRES(kMemoryMutex) {
-    image.add_mapping(mapping);
-    if (const auto& coherent = image.storage().coherent) {
-      coherent->mapped(image, ImageArea{image, mapping.origin, mapping.region}.ranges());
-    }
   }
   void will_use(auto& uses) const REQUIRES(kMemoryMutex) { uses.writes(image, all_of(image)); }
   void uses(auto& uses) const REQUIRES(kMemoryMutex) {
@@ -94,7 +85,10 @@ struct UnmapImagePlan : Plan {
     return CL_SUCCESS;
   }
   void sent(PendingCommand&) const REQUIRES(kMemoryMutex) {
-    if (is_written && host_has_all) image.storage().residency.add_holder(all_of(image), kHost);
+    BufferStorage& storage = image.storage();
+    image.remove_mapping(mapped);
+    if (storage.coherent) storage.coherent->unmapped(ImageArea{image, mapping.origin, mapping.region}.ranges());
+    if (is_written && host_has_all) storage.residency.add_holder(all_of(image), kHost);
   }
 };
 

@@ -60,8 +60,7 @@ struct MapPlan : Plan {
       const cl_int status = own->status();
       const MutexLock lock(queue.context().memory_mutex());
       if (status < 0) {
-        Mapping removed;
-        area.memory.remove_mapping(pointer, removed);
+        area.memory.remove_mapping(pointer);
         refused();
         return status;
       }

@@ -23,12 +23,22 @@ void Mappings::add(Mapping mapping) {
   mappings_.emplace(key, std::move(mapping));
 }
 
-bool Mappings::remove(const std::byte* pointer, const MemoryLink& link, Mapping& removed) {
+Mappings::Position Mappings::newest(const std::byte* pointer, const MemoryLink& link) const {
   const Key key{pointer, link.get()};
   const auto after = mappings_.upper_bound(key);
-  if (after == mappings_.begin() || std::prev(after)->first != key) return false;
-  removed = std::prev(after)->second;
-  mappings_.erase(std::prev(after));
+  return after == mappings_.begin() || std::prev(after)->first != key ? mappings_.end() : std::prev(after);
+}
+
+bool Mappings::find(const std::byte* pointer, const MemoryLink& link, Mapping& found) const {
+  const Position at = newest(pointer, link);
+  if (at != mappings_.end()) found = at->second;
+  return at != mappings_.end();
+}
+
+bool Mappings::remove(const std::byte* pointer, const MemoryLink& link) {
+  const Position at = newest(pointer, link);
+  if (at == mappings_.end()) return false;
+  mappings_.erase(at);
   return true;
 }
 

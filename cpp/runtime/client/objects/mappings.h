@@ -13,15 +13,19 @@ namespace remotecl {
 class Mappings {
  public:
   void add(Mapping mapping);
-  // Removes the newest one of the object that `link` belongs to that begins at `pointer`; returns false if there is
-  // none.
-  bool remove(const std::byte* pointer, const MemoryLink& link, Mapping& removed);
+  // Finds or removes the newest one of the object that `link` belongs to that begins at `pointer`; returns false if
+  // there is none.
+  bool find(const std::byte* pointer, const MemoryLink& link, Mapping& found) const;
+  bool remove(const std::byte* pointer, const MemoryLink& link);
   // Whether any of these bytes, which are at `pointer` in the host's copy, is mapped.
   bool has(ByteRange range, const std::byte* pointer) const;
   bool empty() const { return mappings_.empty(); }
 
  private:
   using Key = std::pair<const std::byte*, const void*>;  // where it begins, and its object's link
+  using Position = std::multimap<Key, Mapping>::const_iterator;
+
+  Position newest(const std::byte* pointer, const MemoryLink& link) const;
 
   std::multimap<Key, Mapping> mappings_;
   std::uint64_t size_max_ = 0;  // of ranges, since there was none

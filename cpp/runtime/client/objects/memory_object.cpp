@@ -225,8 +225,12 @@ void MemoryObject::add_mapping(Mapping mapping) {
   map_count_.fetch_add(1);
 }
 
-bool MemoryObject::remove_mapping(void* pointer, Mapping& removed) {
-  if (!storage_->mappings.remove(static_cast<std::byte*>(pointer), link_, removed)) return false;
+bool MemoryObject::find_mapping(void* pointer, Mapping& found) const {
+  return storage_->mappings.find(static_cast<std::byte*>(pointer), link_, found);
+}
+
+bool MemoryObject::remove_mapping(void* pointer) {
+  if (!storage_->mappings.remove(static_cast<std::byte*>(pointer), link_)) return false;
   map_count_.fetch_sub(1);
   return true;
 }

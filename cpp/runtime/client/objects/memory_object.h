@@ -85,8 +85,9 @@ class MemoryObject final : public Handle<_cl_mem, HandleTag::kMemory, CL_INVALID
 
   // Of the host's copy, or of image_memory().
   void add_mapping(Mapping mapping) REQUIRES(kMemoryMutex);
-  // Removes one mapping that begins at `pointer`; returns false if there is none.
-  bool remove_mapping(void* pointer, Mapping& removed) REQUIRES(kMemoryMutex);
+  // Finds or removes the newest mapping that begins at `pointer`; return false if there is none.
+  bool find_mapping(void* pointer, Mapping& found) const REQUIRES(kMemoryMutex);
+  bool remove_mapping(void* pointer) REQUIRES(kMemoryMutex);
 
  private:
   ~MemoryObject() override;

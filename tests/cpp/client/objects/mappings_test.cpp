@@ -22,7 +22,7 @@ class MappingsTest : public ::testing::Test {
     return mappings_.has({offset, size}, host_.data() + offset);
   }
   bool remove(std::uint64_t offset, const MemoryLink& of) {
-    return mappings_.remove(host_.data() + offset, of, removed_);
+    return mappings_.find(host_.data() + offset, of, removed_) && mappings_.remove(host_.data() + offset, of);
   }
 
   std::vector<std::byte> host_ = std::vector<std::byte>(10'000);
