@@ -92,10 +92,16 @@ def test_an_offer_that_fits_nothing_ends_the_session(storing: Victim, name: str)
         assert words in client.last_words()
 
 
-def test_an_offer_of_a_transfer_that_is_not(storing: Victim) -> None:
+def test_an_offer_that_its_bytes_have_overtaken_is_not_answered(storing: Victim) -> None:
     with Client(storing.address) as client:
-        client.send(offer(12345, 0, bytes(32)))
-        assert "not pulled" in client.last_words()
+        late, other = os.urandom(2 * MIB), os.urandom(MIB)
+        bulk = client.bulk()
+        write = Write(client, len(late), bulk)
+        write.send(late)
+        assert write.status() == 0
+        client.send(offer(write.transfer, 0, digest(late[:MIB])))
+        client.send(offer(12345, 0, bytes(32)))  # of none that there was
+        assert upload(client, bulk, other) == bytes(1)
 
 
 def test_an_offer_twice_ends_the_session(storing: Victim) -> None:

@@ -43,20 +43,15 @@ void look_up(Session& session, Offer offer) {
   session.outbox().send(ChunksFound{offer.transfer.id(), offer.offset, offered.is_kept() ? 1u : 0u, offer.found});
 }
 
-Ref<IncomingTransfer> offered_transfer(Session& session, TransferId id) REQUIRES(session_lock) {
-  Ref<IncomingTransfer> transfer = session.channels().find_pulled(id);
-  if (!transfer) throw ProtocolError("chunks of transfer " + std::to_string(id) + ", which was not pulled");
+}  // namespace
+
+void handle(Session& session, const OfferChunks& message) {
+  const Ref<IncomingTransfer> transfer = session.channels().find_pulled(message.transfer);
+  if (!transfer) return;  // all bytes have overtaken their offer, on another connection
   if (transfer->offered() == nullptr) {
     transfer->set_offered(
         std::make_unique<OfferedChunks>(session.shared().uploads, session.stored_owner(), session.counters()));
   }
-  return transfer;
-}
-
-}  // namespace
-
-void handle(Session& session, const OfferChunks& message) {
-  const Ref<IncomingTransfer> transfer = offered_transfer(session, message.transfer);
   if (message.digests.size() % sizeof(Digest) != 0) throw ProtocolError("an offer has a part of a digest");
   auto digests = std::make_shared<HeldPayload>(session.counters(), message.digests);
   // The transfer owns a waiting look-up, so the look-up takes a reference to the transfer only when it begins.

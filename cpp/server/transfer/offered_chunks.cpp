@@ -107,6 +107,7 @@ std::uint32_t OfferedChunks::receive(BulkInput& input, IncomingTransfer& transfe
     std::function<void()> next;
     {
       MutexLock lock(mutex_);
+      pending_.erase(pending_.begin(), pending_.lower_bound(at));  // chunks that have overtaken their offer
       incoming_ = pending_.erase(at) != 0 ? store_.begin_chunk(owner_, chunk_size) : nullptr;
       next = next_look_up();
     }
