@@ -9,7 +9,8 @@ PACKAGE := $(VENV)/.package-stamp
 # The same without the benchmark program.
 DEMO_PACKAGE := $(VENV)/.demo-stamp
 # What runs in the guest of `make rdma`.
-RDMA_TARGETS := remotecl remotecl-server remotecl_fake_driver rdma-transfers remotecl_rdma_tests remotecl_rdma_faults_tests
+RDMA_TARGETS := remotecl remotecl-server remotecl_fake_driver rdma-transfers remotecl_rdma_tests remotecl_rdma_faults_tests \
+  remotecl_session_cgroup_tests
 # Most tests wait for something most of the time, so that three keep two cores busy.
 export TESTS_AT_ONCE := 3
 # A file's tests share servers and data, so they stay in one process. pytest-xdist would start the files with most tests

@@ -22,6 +22,7 @@ mount_host() {
   $busybox mount -t 9p -o rw,$options exchange /exchange || give_up "the exchange folder is missing"
   $busybox mount -t proc proc /host/proc
   $busybox mount -t sysfs sys /host/sys
+  $busybox mount -t cgroup2 cgroup2 /host/sys/fs/cgroup
   $busybox mount -t devtmpfs dev /host/dev
   $busybox ln -s /proc/self/fd /host/dev/fd
   $busybox mkdir -p /host/dev/shm /host/dev/pts

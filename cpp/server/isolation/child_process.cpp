@@ -61,6 +61,7 @@ ChildProcess::ChildProcess(const ProcessCommand& command, std::pair<SessionChann
     throw std::system_error(error, std::system_category(), "cannot start " + command.program);
   }
   words_.has_started(id_);
+  group_.take(id_);
 }
 
 bool ChildProcess::await_packet(int other, Deadline deadline) {
@@ -92,6 +93,7 @@ ProcessEnd ChildProcess::end() {
   while (::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
   }
   ::kill(-id_, SIGKILL);
+  group_.kill();
   MutexLock lock(mutex_);
   while (::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED) != 0 && errno == EINTR) {
   }

@@ -9,6 +9,7 @@
 #include "runtime/base/mutex.h"
 #include "server/isolation/private_folder.h"
 #include "server/isolation/process_words.h"
+#include "server/isolation/session_cgroup.h"
 #include "server/isolation/session_channel.h"
 
 namespace remotecl::server {
@@ -56,6 +57,7 @@ class ChildProcess {
 
  private:
   const PrivateFolder folder_;
+  SessionCgroup group_;
   SessionChannel channel_;
   ProcessWords words_;
   pid_t id_ = -1;
