@@ -55,6 +55,22 @@ def recipe(program: Program) -> str:
     return f"{program.name} {hashlib.sha256(made_of.encode()).hexdigest()}"
 
 
+def need_roots() -> None:
+    """Ends this program with status 77 where a root of Debian's cannot be made or entered. Installs mmdebstrap."""
+    mounts = "unshare --mount --propagation private --pid --fork mount -t tmpfs tmpfs /mnt"
+    apt = "apt-get -qq update && apt-get -qq -o DPkg::Lock::Timeout=300 install -y --no-install-recommends mmdebstrap"
+    if os.geteuid() != 0:
+        lacks = "this needs root"
+    elif shell(mounts, check=False).returncode != 0:
+        lacks = "nothing can be mounted here"
+    elif not shutil.which("mmdebstrap") and shell(f"{{ {apt}; }} >/dev/null", check=False).returncode != 0:
+        lacks = "mmdebstrap cannot be installed"
+    else:
+        return
+    print(f"programs: ******** SKIPPED: {lacks}; nothing was tested ********", file=sys.stderr)
+    sys.exit(77)
+
+
 class Folder:
     """A folder with a root of Debian, in which programs are installed, and what is known of them."""
 
@@ -241,6 +257,7 @@ def main() -> int:
     ]
     folder = Folder((options.prepare or options.source).resolve())
     if options.prepare:
+        need_roots()
         folder.prepare(programs)
         return 0
     load = os.getloadavg()[0]
