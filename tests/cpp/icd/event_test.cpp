@@ -281,6 +281,37 @@ TEST_F(EventTest, UserEventOfAnotherThreadEndsEveryBlockingCall) {
   });
 }
 
+// A write that does not block has ended for the application when the thread that sends its bytes has said so. The
+// server may have answered what waited for it before.
+TEST_F(EventTest, ABlockingReadReturnsAfterTheTransfersThatItWaitsFor) {
+  constexpr std::size_t kInts = 25'000;
+  const Owned<cl_mem> buffer = make_buffer(context_, kInts * sizeof(int));
+  const std::vector<int> ints(kInts, 1);
+  std::atomic<bool> stops{false};
+  std::vector<std::thread> busy(2 * std::thread::hardware_concurrency());
+  for (std::thread& thread : busy)
+    thread = std::thread([&] {
+      while (!stops) {
+      }
+    });
+  for (const auto properties : {kOutOfOrder, cl_command_queue_properties{0}}) {
+    const Owned<cl_command_queue> later = make_queue(context_, device(0), properties);
+    for (int i = 0; i < 400; ++i) {
+      const bool has_barrier = properties == kOutOfOrder && i % 2 == 0;
+      Owned<cl_event> write;
+      int seen = 0;
+      check(
+          clEnqueueWriteBuffer(queue_, buffer, CL_FALSE, 0, kInts * sizeof(int), ints.data(), 0, nullptr, write.out()));
+      if (has_barrier) check(clEnqueueBarrierWithWaitList(later, 1, write.pointer(), nullptr));
+      check(clEnqueueReadBuffer(later, buffer, CL_TRUE, 0, sizeof seen, &seen, has_barrier ? 0 : 1,
+                                has_barrier ? nullptr : write.pointer(), nullptr));
+      EXPECT_EQ(status(write), CL_COMPLETE) << i << (has_barrier ? " behind a barrier" : "");
+    }
+  }
+  stops = true;
+  for (std::thread& thread : busy) thread.join();
+}
+
 TEST_F(EventTest, InfoNamesCommandQueueAndContext) {
   Owned<cl_event> marker;
   check(clEnqueueMarkerWithWaitList(other_, 0, nullptr, marker.out()));

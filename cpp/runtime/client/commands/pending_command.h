@@ -93,6 +93,9 @@ class REMOTECL_TSA(scoped_lockable) PendingCommand {
   }
   Array<EventId> wait_list() { return planner_.wait_list(); }
   std::uint64_t sequence() const { return sequence_; }  // the command's position in the queue
+  // The transfers that have to end for the application before the command does. Of a queue out of order; one in order
+  // waits for all of its own.
+  std::vector<PendingReads::Ticket> awaited_transfers() const { return queue_.pending_reads().awaited(awaited_); }
   // The command has been sent: records its writes and unlocks. Returns the event's reference. `is_awaited`:
   // the caller waits next, which submits the command, or submits it itself.
   Ref<Event> sent(bool is_awaited = false) RELEASE() {

@@ -141,10 +141,10 @@ struct WritePlan : Plan {
 }  // namespace
 
 cl_int await_read(CommandQueue& queue, const TransferRef& transfer, Event* event) {
-  // In an in-order queue the earlier reads must have ended for the application too.
-  const auto is_done = [&] {
+  // What came before it must have ended for the application, too.
+  const auto is_done = [&, &pending = queue.pending_reads()] {
     return transfer->ended() && (event == nullptr || event->ended()) &&
-           (!queue.in_order() || queue.pending_reads().ended_through(transfer->ticket));
+           (queue.in_order() ? pending.ended_through(transfer->ticket) : pending.have_ended(transfer->awaited));
   };
   if (queue.session().wait(is_done, limit_of(event)) || queue.session().lost()) return outcome(queue, transfer, event);
   event->leave_unended();
@@ -179,6 +179,8 @@ TransferRef expect_bytes(PendingCommand& command, bool blocking, std::byte* to, 
   Session& session = command.session();
   if (!blocking) session.add_interest();
   CommandQueue& queue = command.queue();
+  std::vector<PendingReads::Ticket> awaited;
+  if (blocking && !queue.in_order()) awaited = command.awaited_transfers();
   const PendingReads::Ticket ticket = queue.pending_reads().begin();
   const auto finished = [event = Ref<Event>(event), queue = Ref<CommandQueue>(&queue), ticket, arrival,
                          sequence = queue.last_sequence(), blocking, &session](cl_int status) {
@@ -190,6 +192,7 @@ TransferRef expect_bytes(PendingCommand& command, bool blocking, std::byte* to, 
   };
   TransferRef transfer = session.begin_receive(queue.device().index(), to, size, finished, std::move(keep_alive), rows);
   transfer->ticket = ticket;
+  transfer->awaited = std::move(awaited);
   transfer->trace.record = command.record_id();
   command.moves(size, &queue.device(), nullptr);
   return transfer;

@@ -1,5 +1,6 @@
 #include "runtime/client/objects/pending_reads.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include "runtime/client/objects/event.h"
@@ -46,6 +47,22 @@ bool PendingReads::ended_through(Ticket ticket) {
   if (none()) return true;
   const MutexLock lock(mutex_);
   return reads_.empty() || reads_.begin()->first > ticket;
+}
+
+bool PendingReads::have_ended(const std::vector<Ticket>& tickets) {
+  if (tickets.empty() || none()) return true;
+  const MutexLock lock(mutex_);
+  return std::ranges::none_of(tickets, [&](Ticket ticket) REQUIRES(mutex_) { return reads_.contains(ticket); });
+}
+
+std::vector<PendingReads::Ticket> PendingReads::awaited(std::vector<Ticket> tickets) {
+  if (none()) return {};
+  const MutexLock lock(mutex_);
+  if (before_barriers_.empty()) return tickets;
+  for (const auto& [ticket, read] : reads_) {
+    if (read.before_barrier != 0) tickets.push_back(ticket);
+  }
+  return tickets;
 }
 
 void PendingReads::wait_for_all(Event& event, Place& last) {

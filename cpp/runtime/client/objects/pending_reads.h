@@ -28,13 +28,16 @@ class PendingReads {
   Ticket begin();
   void end(Ticket ticket);
   Ticket last();
-  // No read up to this one is pending any more.
+  // No read up to this one is pending any more; or none of these.
   bool ended_through(Ticket ticket);
+  bool have_ended(const std::vector<Ticket>& tickets);
   bool none() const { return count_.load(std::memory_order_acquire) == 0; }
   // Holds the event back until every read that is pending now has ended.
   void hold(Event& event);
   // The same for the reads of `tickets`, and for those before a barrier.
   void hold(Event& event, const std::vector<Ticket>& tickets);
+  // The reads for which that would hold an event.
+  std::vector<Ticket> awaited(std::vector<Ticket> tickets);
   // Later commands come after these reads, or after all that are pending.
   void barrier(const std::vector<Ticket>& tickets);
   void barrier();

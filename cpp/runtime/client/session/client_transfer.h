@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "runtime/base/bytes.h"
 #include "runtime/base/mutex.h"
@@ -40,13 +41,14 @@ struct ClientTransfer : SourceOwner {
   };
 
   TransferId id = 0;
-  BulkChannel* channel = nullptr;       // of the device of its command's queue
-  bool sends = false;                   // to the server; else from the server
-  std::byte* memory = nullptr;          // destination of received bytes, or source of sent ones; changed with `mutex`
-  std::optional<Rows> rows;             // how they lie there, unless without gaps
-  std::atomic<std::uint64_t> size{0};   // of a read that may be short: changed with `mutex`
-  std::atomic<std::uint64_t> moved{0};  // changed only by the thread that moves the bytes
-  std::uint64_t ticket = 0;             // of a read: its ticket in the queue's PendingReads
+  BulkChannel* channel = nullptr;        // of the device of its command's queue
+  bool sends = false;                    // to the server; else from the server
+  std::byte* memory = nullptr;           // destination of received bytes, or source of sent ones; changed with `mutex`
+  std::optional<Rows> rows;              // how they lie there, unless without gaps
+  std::atomic<std::uint64_t> size{0};    // of a read that may be short: changed with `mutex`
+  std::atomic<std::uint64_t> moved{0};   // changed only by the thread that moves the bytes
+  std::uint64_t ticket = 0;              // of a read: its ticket in the queue's PendingReads
+  std::vector<std::uint64_t> awaited{};  // of a blocking read of a queue out of order: tickets that come before it
   Traced trace;
   bool may_be_short = false;               // of a read: the content may end early
   bool sender_waits = false;               // a thread waits for the pull and sends the bytes itself
