@@ -148,17 +148,12 @@ std::uint32_t SharedMemorySegment::peer_process() const { return creator_ ? head
 RingWords& SharedMemorySegment::out_words() const { return header().rings[creator_ ? 0 : 1]; }
 RingWords& SharedMemorySegment::in_words() const { return header().rings[creator_ ? 1 : 0]; }
 
-// Returns null if the system refuses. All pages are allocated now, not one by one during the first transfer.
+// Returns null if the system refuses. Pages come as the rings are used, so that a client that moves no bulk data costs
+// none.
 std::byte* SharedMemorySegment::map(int descriptor, std::size_t size) {
   void* const memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   if (memory == MAP_FAILED) return nullptr;
   ::madvise(memory, size, MADV_HUGEPAGE);  // if the system has any for shared memory
-#ifdef MADV_POPULATE_WRITE
-  if (::madvise(memory, size, MADV_POPULATE_WRITE) != 0 && errno != EINVAL) {  // EINVAL: Linux before 5.14
-    ::munmap(memory, size);
-    return nullptr;
-  }
-#endif
   return static_cast<std::byte*>(memory);
 }
 
