@@ -13,7 +13,6 @@ import pytest
 from attacks.victim import MEMORY_FACTOR, MIB, Victim
 from attacks.wire import (
     ACCEPTED,
-    BUILD_DONE,
     BULK,
     BUSY,
     CONTROL,
@@ -48,13 +47,11 @@ from attacks.wire import (
     Refused,
     Welcome,
     array,
-    build,
     ends,
     hello,
     message,
     proof,
     read_exactly,
-    share_build,
     text,
     u32,
     u64,
@@ -82,11 +79,6 @@ WRONG = {
     "an event of the server": (message(EXPECT_EVENT, u64(1 << 63) + PEER_NONE), "cannot be used"),
     "an event twice": (message(EXPECT_EVENT, u64(7) + PEER_NONE) * 2, "used before"),
     "a queue that is not": (message(FINISH, u64(12345, 1)), "12345"),
-    "a shared build of no program": (share_build(12345, 1, 0), "12345"),
-    "a shared build by a server that cannot be": (
-        message(CREATE_PROGRAM_WITH_SOURCE, u64(7) + text(b"")) + share_build(7, 1, 0xFFFFFFFF),
-        "4294967295",
-    ),
 }
 
 
@@ -96,20 +88,6 @@ def test_what_is_no_message_ends_its_session_with_the_reason(victim: Victim, nam
     with Client(victim.address) as client:
         client.send(wrong)
         assert words in client.last_words()
-
-
-def test_builders_that_never_come_keep_no_program_from_being_built(victim: Victim):
-    with Client(victim.address) as client:
-        for builder in (1, 2, 1024):
-            program, token = client.id(), client.id()
-            source = b"kernel void f(global int* x) { x[0] = %d; }" % builder
-            client.send(
-                message(CREATE_PROGRAM_WITH_SOURCE, u64(program) + text(source)),
-                share_build(program, (1 << 64) - builder, builder),
-                build(program, token),
-            )
-            done = client.wait(BUILD_DONE, u64(token))
-            assert done[16:20] == u32(0)
 
 
 def test_half_a_message_holds_nobody_up(victim: Victim):

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterable, Sequence
 
 MAGIC = b"remotecl"
-VERSION = 21
+VERSION = 22
 WITHIN_S = 60.0
 CONTROL, BULK, PEER_CONTROL, PEER_BULK, MONITOR, STRIPE = range(6)
 ACCEPTED, OTHER_VERSION, BUSY, UNKNOWN_SESSION, TOKEN_NEEDED, PROVE, WRONG_TOKEN = range(7)
@@ -23,7 +23,6 @@ ENQUEUE_KERNEL, ENQUEUE_WRITE, ENQUEUE_MARKER = 40, 42, 48
 FINISH, OBSERVE_EVENT, RELEASE_EVENT, EXPECT_EVENT, SIGNAL_EVENT, EXPECT_END = range(60, 66)
 CREATE_IMAGE, CREATE_SAMPLER, GET_IMAGE_FORMATS, ALLOCATE_SVM, SET_KERNEL_SVM = 70, 72, 79, 80, 81
 RELEASE_BUFFER, CREATE_NETWORK, STOP_NETWORK, NETWORK_CREATED = 14, 82, 83, 1056
-SHARE_BUILD = 126
 CREATE_SUB_DEVICES, CREATE_COMMAND_BUFFER, RELEASE_COMMAND_BUFFER, ENQUEUE_COMMAND_BUFFER = 90, 100, 101, 102
 OFFER_CHUNKS = 127
 DEVICE_LIST, PONG, BUILD_DONE, FINISHED, EVENT_DONE, COMMAND_FAILED, SVM_ALLOCATED, SESSION_ERROR = (
@@ -286,10 +285,6 @@ def build(
     folders = [text(folder) for folder in folders]
     devices, options = u32(1, 0), text(b"")
     return message(BUILD_PROGRAM, u64(program, token) + devices + options + sequence(folders) + sequence(files))
-
-
-def share_build(program: int, number: int, builder: int, *, is_near: int = 1) -> bytes:
-    return message(SHARE_BUILD, u64(program, number) + u32(builder, is_near))
 
 
 def marker(queue: int, event: int, waits: Sequence[int], *, is_barrier: int = 0, waits_for_all: int = 0) -> bytes:

@@ -29,7 +29,6 @@ Script session_with_peers(std::uint32_t device) {
       .add(EnqueueSend{1, 7, 4, 0, 0, kLarge, 7, 2, {}, 2})
       .from_peer(DropTransfer{7})
       .from_peer(PeerData{8, -5, {}})
-      .from_peer(AskBuild{1, 1, {}})
       .from_peer(ConnectName{1, 4096, "name"})
       .add(EnqueueReceive{1, 8, 1, 0, 0, 64, 8, 2, {}})
       .add(ConnectPeer{3, 2, 1, 1, Secret{8}, {}})

@@ -12,7 +12,7 @@
 namespace remotecl {
 
 inline constexpr std::uint16_t kDefaultPort = 10990;
-inline constexpr std::uint32_t kProtocolVersion = 21;
+inline constexpr std::uint32_t kProtocolVersion = 22;
 
 inline constexpr std::uint32_t kHandshakeTimeoutMs = 5000;    // for the connecting side to prove its identity
 inline constexpr std::uint32_t kFirstWordTimeoutMs = 10'000;  // for the accepting side to show that it is a server

@@ -61,51 +61,12 @@ void work(Session& session, const AddProgramBinary& message, const ProgramWork& 
   work.program->set_code(session.device(message.device), message.binary);
 }
 
-void work(Session&, const ShareBuild& message, const ProgramWork& work) {
-  if (message.builder > kPeersMax) throw ProtocolError("peer " + std::to_string(message.builder) + " cannot be");
-  work.program->set_sharing({message.build, message.builder, message.is_near != 0});
-}
-
 void work(Session& session, const SpecializeProgram& message, const ProgramWork& work) {
   const cl_int error = work.program->specialize(session.device(message.device), message.constant, message.value);
   session.outbox().send(NativeAnswer{message.token, error, 0, {}});
 }
 
 namespace {
-
-// The servers that the client has named for one build.
-class NamedPeers final : public BuildPeers {
- public:
-  NamedPeers(Session& session, const Program::Sharing& sharing) : session_(session), sharing_(sharing) {}
-  ~NamedPeers() override {
-    if (is_asked()) session_.builds().shared().end(sharing_.build);
-  }
-
-  bool are_named() const { return sharing_.build != 0; }
-  std::vector<std::byte> ask(const Digest& key) override {
-    if (sharing_.builder == 0) return {};
-    const auto now = std::chrono::steady_clock::now();
-    const Ref<PeerLink> link =
-        session_.peers().await(sharing_.builder, now + (sharing_.is_near ? kNearLinkMax : kFarLinkMax));
-    return link ? link->ask_build(sharing_.build, key, now + kReplyTimeout) : std::vector<std::byte>();
-  }
-  void publish(const Digest& key, std::vector<std::byte> entry) override {
-    if (is_asked() && entry.size() <= Store::kContentSizeMax) {
-      session_.builds().shared().publish(sharing_.build, key, std::move(entry));
-    }
-  }
-
- private:
-  // How long to wait for a link, which comes within milliseconds or else takes longer than building a small program.
-  static constexpr std::chrono::milliseconds kNearLinkMax{1000}, kFarLinkMax{50};
-  // The other server may have large programs to build first, and compiling here takes as long as there.
-  static constexpr std::chrono::seconds kReplyTimeout{10};
-
-  bool is_asked() const { return sharing_.build != 0 && sharing_.builder == 0; }
-
-  Session& session_;
-  const Program::Sharing sharing_;
-};
 
 auto refusal(const BuildObjection& objection) {
   return [&objection](BuildReport& report, const Device& on) -> cl_program {
@@ -200,14 +161,13 @@ void work(Session& session, const InspectProgram& message, const ProgramWork& wo
 }
 
 void work(Session& session, const BuildProgram& message, const ProgramWork& work) {
-  NamedPeers peers(session, work.program->take_sharing());
   const ReadyBuild ready(session, {message.options, message.include_folders, message.headers}, {work.program},
                          CL_INVALID_BUILD_OPTIONS, CL_BUILD_PROGRAM_FAILURE);
   if (const auto& objection = ready.objection()) {
     return build_each(session, message.devices, message.token, work.program, refusal(*objection));
   }
   const std::string key = BuildCache::key(*work.program, {message.options, message.include_folders, message.headers});
-  const StoredRequest stored{ready.sent(), session.stored_owner(), peers.are_named() ? &peers : nullptr, true};
+  const StoredRequest stored{ready.sent(), session.stored_owner(), true};
   build_each(
       session, message.devices, message.token, work.program,
       [&](BuildReport& report, Device& on) {

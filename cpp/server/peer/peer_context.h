@@ -8,7 +8,6 @@
 #include "server/execution/strand.h"
 #include "server/network/kernel_names.h"
 #include "server/peer/link_dialer.h"
-#include "server/program/shared_builds.h"
 #include "server/transfer/transfer_table.h"
 #include "server/wire/outbox.h"
 #include "server/wire/stream_recovery.h"
@@ -21,7 +20,6 @@ struct PeerContext {
   Issuer& issuer;
   PeerSignals& signals;
   TransferTable& transfers;
-  SharedBuilds& builds;
   const Ref<KernelNames>& names;  // of this server's kernels
   Outbox& client;
   const StreamRecovery& recovery;

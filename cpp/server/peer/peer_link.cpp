@@ -150,9 +150,8 @@ Traffic PeerLink::traffic() const {
 
 void PeerLink::execute(std::uint16_t code, Bytes payload) {
   messages_received_.fetch_add(1, std::memory_order_relaxed);
-  dispatch_peer_message(
-      {peer_, context_.signals, inbox_, signals_, transfers_, connections_.streams(), context_.builds, *this}, code,
-      payload);
+  dispatch_peer_message({peer_, context_.signals, inbox_, signals_, transfers_, connections_.streams(), *this}, code,
+                        payload);
 }
 
 void PeerLink::signal(EventId event, std::int32_t status) {
@@ -164,15 +163,8 @@ void PeerLink::signal(EventId event, std::int32_t status) {
 void PeerLink::send(TransferId transfer, Bytes data) { outbox_.send(PeerData{transfer, 0, data}); }
 void PeerLink::announce(TransferId transfer, std::uint64_t size) { outbox_.send(PeerSize{transfer, size}); }
 
-std::vector<std::byte> PeerLink::ask_build(BuildId build, const Digest& key, Deadline deadline) {
-  const std::uint64_t question = builds_.begin();
-  outbox_.send(AskBuild{question, build, key});
-  return builds_.await(question, deadline);
-}
-
 void PeerLink::give_up() {
   const std::string reason = loss_.finish(connections_.end());
-  builds_.close();
   pipes_->close();
   const auto unacknowledged = signals_.close();
   std::vector<Ref<Transfer>> failed;

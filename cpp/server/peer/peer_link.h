@@ -10,7 +10,6 @@
 #include "server/peer/link_connections.h"
 #include "server/peer/link_loss.h"
 #include "server/peer/link_pipes.h"
-#include "server/peer/link_questions.h"
 #include "server/peer/link_signals.h"
 #include "server/peer/link_transfers.h"
 #include "server/peer/peer_context.h"
@@ -69,11 +68,6 @@ class PeerLink final : public EventSink, public BulkRoute {
   // Asks the peer for the bytes.
   void pull(Ref<IncomingTransfer> transfer) override { transfers_.pull(std::move(transfer)); }
 
-  // Returns the peer's answer; empty: it has no such build, the link is lost, or it takes too long.
-  std::vector<std::byte> ask_build(BuildId build, const Digest& key, Deadline deadline);
-  LinkQuestions& builds() { return builds_; }
-  void answer_build(std::uint64_t question, Bytes entry) { outbox_.send(PeerBuild{question, sha256(entry), entry}); }
-
   const Ref<LinkPipes>& pipes() const { return pipes_; }
 
   // The traffic of both connections.
@@ -105,7 +99,6 @@ class PeerLink final : public EventSink, public BulkRoute {
   PeerInbox inbox_ GUARDED_BY(session_lock);
   LinkSignals signals_;
   LinkTransfers transfers_;
-  LinkQuestions builds_;
   const Ref<LinkPipes> pipes_;
   std::atomic<std::uint64_t> messages_received_{0};
   LinkLoss loss_;

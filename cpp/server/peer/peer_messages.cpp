@@ -49,18 +49,6 @@ void handle(const PeerMessageContext& context, const ServerReceived& message) {
 
 void handle(const PeerMessageContext& context, const Leave&) { context.streams.end_when_broken(); }
 
-void handle(const PeerMessageContext& context, const AskBuild& message) {
-  context.builds.ask(message.build, message.key,
-                     [link = Ref<PeerLink>(&context.link), question = message.question](Bytes entry) {
-                       link->answer_build(question, entry);
-                     });
-}
-
-void handle(const PeerMessageContext& context, const PeerBuild& message) {
-  // A damaged build counts as no answer.
-  context.link.builds().answered(message.question, sha256(message.entry) == message.sum ? message.entry : Bytes());
-}
-
 void handle(const PeerMessageContext& context, const ConnectName& message) { context.link.pipes()->connect(message); }
 void handle(const PeerMessageContext& context, const NameReply& message) { context.link.pipes()->take_reply(message); }
 void handle(const PeerMessageContext& context, const PipeData& message) { context.link.pipes()->deliver(message); }

@@ -9,7 +9,6 @@
 #include "server/peer/link_signals.h"
 #include "server/peer/link_transfers.h"
 #include "server/peer/peer_inbox.h"
-#include "server/program/shared_builds.h"
 
 namespace remotecl::server {
 
@@ -23,7 +22,6 @@ struct PeerMessageContext {
   LinkSignals& link_signals;
   LinkTransfers& transfers;
   const StreamPair& streams;
-  SharedBuilds& builds;
   PeerLink& link;
 };
 

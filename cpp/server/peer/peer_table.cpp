@@ -203,16 +203,6 @@ std::vector<PeerTable::LinkTraffic> PeerTable::traffic() {
   return links;
 }
 
-Ref<PeerLink> PeerTable::await(PeerId peer, Deadline deadline) {
-  MutexLock lock(mutex_);
-  for (;;) {
-    const Peer& entry = peers_[peer];
-    if (stopped_ || entry.gone) return nullptr;
-    if (entry.link && !entry.link->lost()) return entry.link;
-    if (changed_.wait_until(mutex_, deadline) == std::cv_status::timeout) return nullptr;
-  }
-}
-
 bool PeerTable::gone(PeerId peer) {
   MutexLock lock(mutex_);
   const auto at = peers_.find(peer);

@@ -73,8 +73,6 @@ class PeerTable {
   enum Which { kConnected, kOrLost };
   // Null if there is no such link.
   Ref<PeerLink> find(PeerId peer, Which which = kConnected) EXCLUDES(mutex_);
-  // The same, but waits for a link that the client has asked for or is going to.
-  Ref<PeerLink> await(PeerId peer, Deadline deadline) EXCLUDES(session_lock, mutex_);
   bool gone(PeerId peer) EXCLUDES(mutex_);
   const Ref<PeerNames>& names() const { return names_; }
 

@@ -1,4 +1,4 @@
-// Builds whose outcome may be known: from an earlier one, from the store, or from another server.
+// Builds whose outcome may be known: from an earlier one, or from the store.
 #include "server/program/build_cache.h"
 #include "server/program/printf_search.h"
 #include "server/program/program_builder.h"
@@ -6,17 +6,15 @@
 namespace remotecl::server {
 namespace {
 
-// Reads from an entry what is reported to the client. Returns false if the bytes are no entry, or if they describe a
-// built program without its binary.
+// Reads from an entry what is reported to the client. Returns false if the bytes are no entry of a
+// built program with its binary.
 bool take_record(Bytes entry, BuildRecord& record) {
   BuildRecord found;
   Bytes binary;
   if (entry.empty() || !StoredBuilds::decode(entry, found, binary)) return false;
   const DeviceBuild& values = found.values;
   const bool is_built = values.error == CL_SUCCESS && values.status == CL_BUILD_SUCCESS;
-  if (!StoredBuilds::is_failure(found) && (!is_built || !StoredBuilds::may_be_kept(found) || binary.empty())) {
-    return false;
-  }
+  if (!is_built || !StoredBuilds::may_be_kept(found) || binary.empty()) return false;
   found.values.device = record.values.device;
   record = std::move(found);
   return true;
@@ -33,77 +31,35 @@ cl_program BuildReport::build(const Program& program, Device& device, const Writ
                               const std::string& key, const StoredRequest* stored) {
   BuildRecord& record = begin(device);
   const bool is_shared = !key.empty() && &device == &device.root();
-  // A peer does not help a driver that has no binary of a new program: it would have to compile here anyway, but later,
-  // while the first kernel and all that comes behind it wait.
-  const bool has_binaries = !device.traits().quirks.compiles_for_binary;
-  BuildPeers* const peers = stored == nullptr || !has_binaries ? nullptr : stored->peers;
   StoredBuilds& store = *before.stored();
-  cl_program native = is_shared ? before.find(device, key, record) : nullptr;
-  if (native != nullptr && peers == nullptr) return native;
+  if (cl_program const native = is_shared ? before.find(device, key, record) : nullptr) return native;
   std::optional<Digest> stored_key;
-  if (peers != nullptr || (stored != nullptr && store.has_store()))
-    stored_key = store.key(program, stored->sent, device);
-  if (native == nullptr) {
-    const Options options = options_for(program, device, files);
-    if (stored_key && look_up(program, device, files, options, before, *stored, peers, *stored_key, native)) {
-      if (native != nullptr && is_shared && !is_peers_) before.keep(device, key, native, record);
-      return native;
-    }
-    native = compile_source(program, device, files, options, before, is_shared ? key : std::string(),
-                            stored != nullptr ? stored->owner : std::string(), stored_key);
+  if (stored != nullptr && store.has_store()) stored_key = store.key(program, stored->sent, device);
+  const Options options = options_for(program, device, files);
+  cl_program native = nullptr;
+  if (stored_key && look_up(program, device, options, store, *stored, *stored_key, native)) {
+    if (native != nullptr && is_shared) before.keep(device, key, native, record);
+    return native;
   }
-  if (native != nullptr && stored_key && peers != nullptr) publish(*peers, *stored_key, native, before);
-  return native;
+  return compile_source(program, device, files, options, before, is_shared ? key : std::string(),
+                        stored != nullptr ? stored->owner : std::string(), stored_key);
 }
 
-bool BuildReport::look_up(const Program& program, Device& device, const WrittenFiles& files, const Options& options,
-                          BuildCache& before, const StoredRequest& stored, BuildPeers* peers, const Digest& key,
-                          cl_program& native) {
-  StoredBuilds& store = *before.stored();
-  // Late programs are made on another thread, so only from source: the building thread may change what others are made
-  // of.
-  const bool may_be_late = stored.may_be_late && program.origin() == ProgramOrigin::kSource;
+bool BuildReport::look_up(const Program& program, Device& device, const Options& options, StoredBuilds& store,
+                          const StoredRequest& stored, const Digest& key, cl_program& native) {
   BuildRecord& record = records_.back();
   const BuildRecord blank = record;
   std::vector<std::byte> entry = store.find(stored.owner, key);
-  const bool is_late = may_be_late && take_record(entry, record) && !StoredBuilds::is_failure(record);
-  if (!is_late) {
-    record = blank;
-    native = store.load(entry, device, options.text, record);
-  }
-  if (native != nullptr || is_late) {
-    if (peers != nullptr) peers->publish(key, entry);
-    if (is_late) asides_.back().late = LateBuild{key, std::move(entry), false};
+  // Late programs are made on another thread, so only from source: the building thread may change what others are made
+  // of.
+  const bool may_be_late = stored.may_be_late && program.origin() == ProgramOrigin::kSource;
+  if (may_be_late && take_record(entry, record)) {
+    asides_.back().late = LateBuild{key, std::move(entry)};
     return true;
   }
-  if (peers == nullptr) return false;
-  entry = peers->ask(key);
-  if (!take_record(entry, record)) return false;
-  if (StoredBuilds::is_failure(record)) return true;
-  if (may_be_late) {
-    asides_.back().late = LateBuild{key, std::move(entry), true};
-    return true;
-  }
-  native = load_peers(entry, device, files, options, before);
-  if (native == nullptr) record = blank;
+  record = blank;
+  native = store.load(entry, device, options.text, record);
   return native != nullptr;
-}
-
-// The client has named the peer, so the peer is trusted no more than the client: what its record says of the arguments
-// must not reach the driver.
-cl_program BuildReport::load_peers(Bytes entry, Device& device, const WrittenFiles& files, const Options& options,
-                                   BuildCache& before) {
-  BuildRecord said = records_.back();
-  const cl_program native = before.stored()->load(entry, device, options.text, said);
-  if (native == nullptr) return nullptr;
-  BuildRecord& record = records_.back();
-  record = {};
-  record.values.device = device.index();
-  record.prints = said.prints;
-  finish(record, native, device, &files);
-  finish_executable(record, native, device, options.asks_for_arguments);
-  is_peers_ = true;
-  return native;
 }
 
 cl_program BuildReport::compile_source(const Program& program, Device& device, const WrittenFiles& files,
@@ -139,30 +95,16 @@ void BuildReport::note_part(const std::optional<Digest>& key, std::vector<std::b
   if (key && records_.back().values.status == CL_BUILD_SUCCESS) asides_.back().part = {*key, std::move(binary)};
 }
 
-void BuildReport::publish(BuildPeers& peers, const Digest& key, cl_program native, BuildCache& before) const {
-  const BuildRecord& record = records_.back();
-  std::vector<std::byte> binary;
-  if (!StoredBuilds::is_failure(record)) {
-    if (!StoredBuilds::may_be_kept(record)) return;
-    if (before.read_binary(native, binary) != CL_SUCCESS) return;
-  }
-  peers.publish(key, StoredBuilds::encode(record, binary));
-}
-
 cl_program BuildReport::build_late(const Program& program, Device& device, const WrittenFiles& files,
                                    BuildCache& before, const std::string& key, const std::string& owner,
                                    const LateBuild& late) {
   BuildRecord& record = begin(device);
   const BuildRecord blank = record;
   const Options options = options_for(program, device, files);
-  cl_program native = nullptr;
-  if (late.is_peers) {
-    native = load_peers(late.entry, device, files, options, before);
-  } else {
-    native = before.stored()->load(late.entry, device, options.text, record);
-    if (native != nullptr && !key.empty()) before.keep(device, key, native, record);
+  if (cl_program const native = before.stored()->load(late.entry, device, options.text, record)) {
+    if (!key.empty()) before.keep(device, key, native, record);
+    return native;
   }
-  if (native != nullptr) return native;
   record = blank;
   return compile_source(program, device, files, options, before, key, owner, late.key);
 }

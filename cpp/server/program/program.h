@@ -72,15 +72,6 @@ class Program final : public RefCounted {
   Bytes code(const Device& device) const;
   const std::map<std::uint32_t, std::string>& constants() const { return constants_; }
 
-  // How the next build is shared with other servers. Used by the building thread.
-  struct Sharing {
-    BuildId build = 0;   // 0: it is not
-    PeerId builder = 0;  // 0: this server
-    bool is_near = false;
-  };
-  void set_sharing(const Sharing& sharing) { sharing_ = sharing; }
-  Sharing take_sharing() { return std::exchange(sharing_, {}); }
-
   // Makes a native program, not built yet, for the caller. Called by the building thread; for sources, by any thread.
   // `source`: in place of the program's own; nullopt: that one.
   cl_int make(Device& device, cl_program& program, const std::optional<std::string>& source = std::nullopt) const;
@@ -136,7 +127,6 @@ class Program final : public RefCounted {
   std::string code_;
   std::map<const Device*, std::string> codes_;
   std::map<std::uint32_t, std::string> constants_;  // specialization constants
-  Sharing sharing_;
   std::map<const Device*, Native> native_ GUARDED_BY(session_lock);
   std::atomic<bool> prints_{false};
   std::atomic<bool> may_print_{false};

@@ -81,7 +81,6 @@ cl_int read_binary(cl_program program, std::vector<std::byte>& binary) {
 BuildRecord& BuildReport::begin(const Device& device) {
   BuildRecord& record = records_.emplace_back();
   asides_.emplace_back();
-  is_peers_ = false;
   record.values = {};
   record.values.device = device.index();
   record.values.status = CL_BUILD_ERROR;

@@ -36,31 +36,18 @@ void hide_arguments(KernelRecord& record);
 cl_program_binary_type binary_type(cl_program program, cl_device_id device);
 cl_int read_binary(cl_program program, std::vector<std::byte>& binary);
 
-// The other servers of the client that build the same program.
-class BuildPeers {
- public:
-  virtual ~BuildPeers() = default;
-
-  // Returns another server's result, an encoded build; empty: there is none. Waits for the build there, but not without
-  // limit.
-  virtual std::vector<std::byte> ask(const Digest& key) = 0;
-  virtual void publish(const Digest& key, std::vector<std::byte> entry) = 0;
-};
-
 // The key of a build in the store, besides the program: the files that the client sent, and the owner whose
 // sessions may find it.
 struct StoredRequest {
   const ClientFiles& sent;
   std::string owner;
-  BuildPeers* peers = nullptr;  // that build the same
-  bool may_be_late = false;     // the report may come before the native program
+  bool may_be_late = false;  // the report may come before the native program
 };
 
 // A build that is reported to the client before its native program is made.
 struct LateBuild {
   std::optional<Digest> key;
-  std::vector<std::byte> entry;  // with a binary, from the store or a peer
-  bool is_peers = false;
+  std::vector<std::byte> entry;  // of the store, with a binary
 };
 
 // A program that another one is linked from.
@@ -123,12 +110,9 @@ class BuildReport {
   };
 
   static Options options_for(const Program& program, const Device& device, const WrittenFiles& files);
-  // Returns true if the store or a peer knows the build. `native`: null if it failed or is late.
-  bool look_up(const Program& program, Device& device, const WrittenFiles& files, const Options& options,
-               BuildCache& before, const StoredRequest& stored, BuildPeers* peers, const Digest& key,
-               cl_program& native);
-  cl_program load_peers(Bytes entry, Device& device, const WrittenFiles& files, const Options& options,
-                        BuildCache& before);
+  // Returns true if the store knows the build. `native`: null if it is late.
+  bool look_up(const Program& program, Device& device, const Options& options, StoredBuilds& store,
+               const StoredRequest& stored, const Digest& key, cl_program& native);
   // Makes the native program of the last record, and keeps it for later builds. `key`, `stored_key`: as in build().
   cl_program compile_source(const Program& program, Device& device, const WrittenFiles& files, const Options& options,
                             BuildCache& before, const std::string& key, const std::string& owner,
@@ -142,7 +126,6 @@ class BuildReport {
   // `binary`: empty unless it came from the store. A failed build is no part, because the store may have another
   // program under its key.
   void note_part(const std::optional<Digest>& key, std::vector<std::byte> binary);
-  void publish(BuildPeers& peers, const Digest& key, cl_program native, BuildCache& before) const;
   BuildRecord& begin(const Device& device);
   static void finish(BuildRecord& record, cl_program native, const Device& device, const WrittenFiles* files);
   static void finish_executable(BuildRecord& record, cl_program native, const Device& device,
@@ -150,7 +133,6 @@ class BuildReport {
 
   std::vector<BuildRecord> records_;
   std::vector<Aside> asides_;  // one for each record
-  bool is_peers_ = false;      // the last binary came from a peer, so it is for this session only
 };
 
 }  // namespace remotecl::server

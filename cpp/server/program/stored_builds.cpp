@@ -243,12 +243,6 @@ bool StoredBuilds::may_be_kept(const BuildRecord& record) {
   return values.global_variables_size == 0 && values.has_constructors == 0 && values.has_destructors == 0;
 }
 
-bool StoredBuilds::is_failure(const BuildRecord& record) {
-  const DeviceBuild& values = record.values;
-  const bool blames_program = values.error == CL_BUILD_PROGRAM_FAILURE || values.error == CL_INVALID_BUILD_OPTIONS;
-  return blames_program && values.status == CL_BUILD_ERROR && values.executable == 0 && record.kernels.empty();
-}
-
 std::shared_ptr<UnusedKernels> StoredBuilds::keep(const std::string& owner, const Digest& key, const Device& device,
                                                   cl_program program, const BuildRecord& record) {
   if (saver_ == nullptr || (!may_be_kept(record) && !is_part(record))) return nullptr;

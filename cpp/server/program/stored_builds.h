@@ -46,10 +46,8 @@ class StoredBuilds {
   // The same of an object or a library, as if it had been compiled or linked, and its binary.
   cl_program load_part(Bytes entry, Device& device, cl_program_binary_type type, BuildRecord& record,
                        std::vector<std::byte>& binary);
-  // Whether an executable may be stored and given to other servers.
+  // Whether an executable may be stored.
   static bool may_be_kept(const BuildRecord& record);
-  // Whether the program is at fault, so that every equal server would fail.
-  static bool is_failure(const BuildRecord& record);
   // Stores a successful build later. Returns what must be informed of used kernels; null: nothing.
   std::shared_ptr<UnusedKernels> keep(const std::string& owner, const Digest& key, const Device& device,
                                       cl_program program, const BuildRecord& record);

@@ -46,10 +46,8 @@ Session::Session(const Shared& shared, std::unique_ptr<Connection> control, cons
       execution_(*this, outbox_, counters_),
       transfers_(*this, issuer(), reporter(), outbox_, counters_),
       channels_(transfers_, recovery_, bulk_channels(static_cast<unsigned>(client_.grant().devices().size()))),
-      builds_(counters_),
-      peers_({*this, issuer(), signals(), transfers_, builds_.shared(), objects_.networks.names, outbox_, recovery_,
-              client_.grant(), shared.peers, shared.dialers({id, client_.grant().user().name(), client_.address()}),
-              client_.address()}),
+      peers_({*this, issuer(), signals(), transfers_, objects_.networks.names, outbox_, recovery_, client_.grant(),
+              shared.peers, shared.dialers({id, client_.grant().user().name(), client_.address()}), client_.address()}),
       printf_execution_(*this, issuer(), outbox_, shared.output) {}
 
 Session::~Session() = default;

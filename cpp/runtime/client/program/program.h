@@ -182,8 +182,6 @@ class Program final : public Handle<_cl_program, HandleTag::kProgram, CL_INVALID
   template <class Send>
   cl_int run(Build build, Send&& send);
   cl_int build_now(Build build);
-  // The server that compiles for each of these devices' servers. Has no server that does not share.
-  std::map<Session*, Session*> builders_of(const std::vector<Device*>& devices) const;
   // Defers what can be deferred; returns the devices for which it cannot.
   std::vector<Device*> inspected_now(const std::vector<Device*>& devices);
   std::vector<Device*> built_now(const std::vector<Device*>& devices, const std::string& options);

@@ -171,36 +171,6 @@ cl_int Program::build(const std::vector<Device*>& devices, const std::string& op
                     {}});
 }
 
-// A server with a device like one of an earlier server need not compile, and asks that server. The order is that of
-// their indices, so that two servers never wait for each other. The server that builds is mapped to itself. A server
-// that asks another one answers nobody.
-std::map<Session*, Session*> Program::builders_of(const std::vector<Device*>& devices) const {
-  std::map<Session*, Session*> builders;
-  if (code_.origin != ProgramOrigin::kSource && code_.origin != ProgramOrigin::kIl) return builders;
-  std::vector<Device*> firsts;  // one of each kind
-  std::vector<Device*> ordered = devices;
-  std::ranges::stable_sort(ordered, {}, [](const Device* device) { return device->session().index(); });
-  for (Device* device : ordered) {
-    if (device->lost() || device->number<cl_uint>(kDeviceHasBinaries) == 0) continue;
-    const auto first = std::ranges::find_if(firsts, [&](const Device* each) {
-      const auto at = builders.find(&each->session());
-      const bool asks = at != builders.end() && at->second != at->first;
-      return !asks && are_alike(*each, *device);
-    });
-    if (first == firsts.end()) {
-      firsts.push_back(device);
-      continue;
-    }
-    Session& builder = (*first)->session();
-    if (&builder == &device->session() || builders.contains(&device->session())) continue;
-    if (!builder.group().links.can_connect(builder, device->session())) continue;
-    builder.group().links.connect({&builder, &device->session()});
-    builders[&device->session()] = &builder;
-    builders.try_emplace(&builder, &builder);
-  }
-  return builders;
-}
-
 cl_int Program::build_now(Build build) {
   IncludeFiles files;
   try {
@@ -214,15 +184,8 @@ cl_int Program::build_now(Build build) {
   build.recipes =
       recipes_of(build.devices,
                  {{}, RecipeKind::kBuild, 0, {}, message.options, message.include_folders, message.headers, {}, {}});
-  const std::map<Session*, Session*> builders = builders_of(build.devices);
-  const BuildId shared = builders.empty() ? 0 : next_id();
   return run(std::move(build), [&](Session& session, Token token, Array<std::uint32_t> indices) {
     create_on(session);
-    if (const auto at = builders.find(&session); at != builders.end()) {
-      const bool is_near = at->second->numeric_address().host == session.numeric_address().host;
-      const PeerId builder = at->second == &session ? 0 : at->second->peer_id();
-      session.send(ShareBuild{id_, shared, builder, is_near ? 1u : 0u});
-    }
     message.token = token;
     message.devices = indices;
     session.send(message);

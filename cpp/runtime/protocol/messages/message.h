@@ -15,10 +15,9 @@ using ObjectId = std::uint64_t;
 using EventId = std::uint64_t;
 using TransferId = std::uint64_t;
 using Token = std::uint64_t;
-using PeerId = std::uint32_t;   // another server of the same client; 0: none
-using LinkId = std::uint64_t;   // an attempt to link two servers, and the resulting link
-using PipeId = std::uint64_t;   // one end of a connection between kernels, chosen by its server for one link; 0: none
-using BuildId = std::uint64_t;  // the same build on several servers; later ones have higher ids
+using PeerId = std::uint32_t;  // another server of the same client; 0: none
+using LinkId = std::uint64_t;  // an attempt to link two servers, and the resulting link
+using PipeId = std::uint64_t;  // one end of a connection between kernels, chosen by its server for one link; 0: none
 using Extent = std::array<std::uint64_t, 3>;
 
 // The first line of every message: its code, from commands.def.

@@ -6,8 +6,6 @@
 // Links between servers of one client: how they are made, and the messages that they carry.
 namespace remotecl {
 
-using BuildKey = std::array<std::uint8_t, 32>;
-
 // ---- from the client
 
 // Lets a peer that proves to know `secret` connect to this session.
@@ -141,22 +139,6 @@ struct DropTransfer {
   REMOTECL_MESSAGE(DropTransfer);
   TransferId transfer;
   REMOTECL_FIELDS(transfer)
-};
-// Asks for a build that the client has named by ShareBuild. `key` is a digest of everything that the result depends on.
-struct AskBuild {
-  REMOTECL_MESSAGE(AskBuild);
-  std::uint64_t question;  // chosen by the sender
-  BuildId build;
-  BuildKey key;
-  REMOTECL_FIELDS(question, build, key)
-};
-// The answer, which may take as long as the build: an encoded build or nothing, and its SHA-256.
-struct PeerBuild {
-  REMOTECL_MESSAGE(PeerBuild);
-  std::uint64_t question;
-  BuildKey sum;
-  Bytes entry;
-  REMOTECL_FIELDS(question, sum, entry)
 };
 
 // ---- between peers: connections of kernels

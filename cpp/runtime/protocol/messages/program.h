@@ -82,16 +82,6 @@ struct BuildProgram {
   Sequence<HeaderFile> headers;
   REMOTECL_FIELDS(program, token, devices, options, include_folders, headers)
 };
-// The next BuildProgram of this program is sent to several servers. Each asks `builder`, a peer, for what it has found
-// out; 0: this server is asked. `is_near`: both have the same host.
-struct ShareBuild {
-  REMOTECL_MESSAGE(ShareBuild);
-  ObjectId program;
-  BuildId build;
-  PeerId builder;
-  std::uint32_t is_near;
-  REMOTECL_FIELDS(program, build, builder, is_near)
-};
 
 // A program whose source another one may include, under the name given here.
 struct IncludedProgram {
