@@ -109,8 +109,8 @@ performance: package
 training: package
 	@test -n "$(SECTION)" || { echo "SECTION is not set: make training SECTION=NAME" >&2; exit 2; }
 	@mkdir -p build
-	@$(VENV)/bin/remotecl bench dnn $(or $(TRAINING),lenet cifar10) --json build/training.json
-	@$(if $(TRAINING),rm -f,$(VENV)/bin/remotecl bench dnn cifar10 --batch 10 --layout images --steps 20 --json) \
+	@$(PYTHON) -m benchmarks.dnn $(or $(TRAINING),lenet cifar10) --json build/training.json
+	@$(if $(TRAINING),rm -f,$(PYTHON) -m benchmarks.dnn cifar10 --batch 10 --layout images --steps 20 --json) \
 	  build/training-launches.json
 	$(PYTHON) scripts/performance_tables.py $(SECTION) build/training.json $(if $(TRAINING),,build/training-launches.json)
 
@@ -118,7 +118,7 @@ training: package
 augmented-reality: package
 	@test -n "$(SECTION)" || { echo "SECTION is not set: make augmented-reality SECTION=NAME" >&2; exit 2; }
 	@mkdir -p build
-	@$(VENV)/bin/remotecl bench ar $(or $(AR),--link 1g,100m,20m) --json build/augmented-reality.json
+	@$(PYTHON) -m benchmarks.ar $(or $(AR),--link 1g,100m,20m) --json build/augmented-reality.json
 	$(PYTHON) scripts/performance_tables.py $(SECTION) build/augmented-reality.json
 
 asan: setup

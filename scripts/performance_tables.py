@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes a benchmark's report into its page, between `<!-- begin: NAME -->` and `<!-- end: NAME -->`.
 
-    scripts/performance_tables.py NAME REPORT.json...  the section NAME, from what `remotecl bench --json`,
-                                                       `remotecl bench dnn --json`, `remotecl bench ar --json` or
+    scripts/performance_tables.py NAME REPORT.json...  the section NAME, from what `remotecl bench`, `benchmarks.dnn`,
+                                                       `benchmarks.ar` (with --json) or
                                                        tests/programs/programs.py wrote; the machine is the first one's
     scripts/performance_tables.py --check              fails where a section is not in this script's format
 
@@ -73,7 +73,7 @@ def make_row(result: dict) -> str:
 
 
 def training_table(report: dict) -> str:
-    """What `remotecl bench dnn` wrote; each network's last row says what all of its choices bring together."""
+    """What `benchmarks.dnn` wrote; each network's last row says what all of its choices bring together."""
     networks: dict[tuple, dict[tuple, dict]] = {}
     for row in report["results"]:
         options = row["options"]
@@ -107,7 +107,7 @@ def training_figures(rows: dict, gain: str) -> list[str]:
 
 
 def pipeline_table(report: dict) -> str:
-    """What `remotecl bench ar` wrote, and the targets of each link below it."""
+    """What `benchmarks.ar` wrote, and the targets of each link below it."""
     text = PIPELINE_HEAD
     for row in report["results"]:
         times = [1e3 * row[name] for name in ("alone_s", "latency_p50_s", "latency_p99_s")]
@@ -169,7 +169,7 @@ def make_section(report: dict, commit: str = "") -> str:
     day = datetime.fromisoformat(report["date"].replace("Z", "+00:00"))
     training, pipeline, programs = "places" in report, "in_flight" in report, report.get("programs", [])
     measured = "dnn" if training else "ar"
-    commit = commit or product_commit("cpp", *([f"python/remotecl/bench/{measured}"] if training or pipeline else []))
+    commit = commit or product_commit("cpp", *([f"benchmarks/{measured}"] if training or pipeline else []))
     works = sum(row["status"] == "works" for row in programs)
     facts = [
         f"`{device['device']}`, {device['platform']}, driver {device['driver']}.",

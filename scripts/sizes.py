@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 # The first that fits counts.
 PARTS = (
-    ("benchmarks", ("tests/bench/", "python/remotecl/bench/")),
+    ("benchmarks", ("benchmarks/", "tests/bench/", "python/remotecl/bench/")),
     ("tests", ("tests/",)),
     ("product", ("cpp/", "python/")),
 )
@@ -51,7 +51,7 @@ def python_lines(source: str) -> int:
 
 def files(commit: str) -> Iterator[tuple[str, str]]:
     """Paths and texts of a commit."""
-    command = ["git", "-C", str(ROOT), "archive", commit, "cpp", "python", "tests"]
+    command = ["git", "-C", str(ROOT), "archive", commit]
     packed = subprocess.run(command, capture_output=True, check=True).stdout
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         for member in archive:
@@ -64,7 +64,9 @@ def sizes(commit: str) -> dict[tuple[str, str], list[int]]:
     """The files' lengths, by part and language."""
     found: dict[tuple[str, str], list[int]] = {}
     for path, source in files(commit):
-        part = next(name for name, folders in PARTS if path.startswith(folders))
+        part = next((name for name, folders in PARTS if path.startswith(folders)), None)
+        if part is None:
+            continue
         is_python = path.endswith(".py")
         lines = python_lines(source) if is_python else c_lines(source)
         found.setdefault((part, "Python" if is_python else "C++ and OpenCL C"), []).append(lines)

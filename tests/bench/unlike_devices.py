@@ -3,7 +3,7 @@
 
     unlike_devices.py [--start gpu:2,cpu:6,cpu:4 | --servers HOST:PORT,...] [--json FILE]
 
-First the five applications of `remotecl bench haocl`, each divided into `--shares`. Every way to give the shares to
+First the five applications of `benchmarks.haocl`, each divided into `--shares`. Every way to give the shares to
 devices is tried, apart from the order of shares, the devices alone first; then the best three again. The automatic
 device runs the same shares under earliest finish: once with kernels that it does not know, a few times to learn, and
 then as often as the best ones. The last table says how much later it ends than the best static placement. To find
@@ -27,6 +27,7 @@ import json
 import os
 import pathlib
 import statistics
+import sys
 import time
 
 import numpy as np
@@ -34,8 +35,10 @@ import pyopencl as cl
 from pinned_servers import started
 
 import remotecl
-from remotecl.bench.haocl.machine import Clock, Machine
-from remotecl.bench.haocl.run import APPLICATIONS
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
+from benchmarks.haocl.machine import Clock, Machine
+from benchmarks.haocl.run import APPLICATIONS
 
 LEARNING_RUNS = 5
 SPLIT_RUNS = 5

@@ -23,19 +23,25 @@ CLEAN_ENVIRONMENT.pop("REMOTECL_SERVERS", None)
 PROGRAM_TIMEOUT_S = float(os.environ.get("REMOTECL_TEST_PROGRAM_TIMEOUT_S", "120"))
 SLOWNESS = PROGRAM_TIMEOUT_S / 120
 
+CHECKOUT = Path(__file__).resolve().parents[2]
 # Where the drivers and plugins of tests are built: instrumented like the daemon that loads them.
-BUILT = Path(os.environ.get("REMOTECL_TEST_BUILD", Path(__file__).parents[2] / "build"))
+BUILT = Path(os.environ.get("REMOTECL_TEST_BUILD", CHECKOUT / "build"))
 
 RunProgram = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def run_command(
-    command: list[str], environment: Mapping[str, str | None] | None = None, timeout_s: float = PROGRAM_TIMEOUT_S
+    command: list[str],
+    environment: Mapping[str, str | None] | None = None,
+    timeout_s: float = PROGRAM_TIMEOUT_S,
+    folder: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a command in the clean environment plus `environment`, where None removes a variable."""
+    """Runs a command in the clean environment plus `environment`, where None removes a variable, and in `folder`."""
     settings = {**CLEAN_ENVIRONMENT, **(environment or {})}
     settings = {name: value for name, value in settings.items() if value is not None}
-    return subprocess.run(command, env=settings, capture_output=True, text=True, timeout=timeout_s, check=False)
+    return subprocess.run(
+        command, cwd=folder, env=settings, capture_output=True, text=True, timeout=timeout_s, check=False
+    )
 
 
 @pytest.fixture
@@ -47,6 +53,16 @@ def run_program() -> RunProgram:
         if check:
             assert result.returncode == 0, result.stdout + result.stderr
         return result
+
+    return run
+
+
+@pytest.fixture
+def run_in_checkout() -> RunProgram:
+    """Runs Python with arguments in the checkout, where it finds `benchmarks`."""
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return run_command([sys.executable, *arguments], folder=CHECKOUT)
 
     return run
 

@@ -1,4 +1,4 @@
-"""`remotecl bench ar`: each configuration shows the right picture; links and the weak client are what they say."""
+"""`benchmarks.ar`: each configuration shows the right picture; links and the weak client are what they say."""
 
 import json
 import shutil
@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from remotecl._cli.main import main
-from remotecl.bench import ar
-from remotecl.bench.ar import links, run
-from remotecl.bench.ar.throttle import throttled
+from benchmarks.ar import links, run
+from benchmarks.ar.pipelines import CONFIGURATIONS
+from benchmarks.ar.throttle import throttled
+from benchmarks.start import start
 from remotecl.bench.link import Link
 
 pytestmark = pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="the command ffmpeg is missing")
@@ -25,14 +25,14 @@ SMALL = {"patch": 32, "pixels": 64, "frames": 8, "seconds": 0.3, "client_part": 
 def measured(folder, link, *configurations):
     """Exit code and results of a small run in this process."""
     file = folder / "report.json"
-    code = ar.main([link] if link else [], configurations=configurations, json_file=str(file), **SMALL)
+    code = run.main([link] if link else [], configurations=configurations, json_file=str(file), **SMALL)
     return code, json.loads(file.read_text())
 
 
-def test_the_command(run_remotecl, tmp_path):
+def test_the_command(run_in_checkout, tmp_path):
     file = tmp_path / "report.json"
     small = [word for name, value in SMALL.items() for word in (f"--{name.replace('_', '-')}", str(value))]
-    result = run_remotecl("bench", "ar", *small, "--configurations", "complete", "--json", str(file))
+    result = run_in_checkout("-m", "benchmarks.ar", *small, "--configurations", "complete", "--json", str(file))
     assert result.returncode == 0, result.stdout + result.stderr
     assert result.stdout.rstrip().endswith("Everything is right.")
     (row,) = json.loads(file.read_text())["results"]
@@ -42,10 +42,10 @@ def test_the_command(run_remotecl, tmp_path):
 def test_all_configurations(monkeypatch, tmp_path):
     """Only the points that there are travel where they have a content size."""
     monkeypatch.setenv("REMOTECL_COMPRESSION", "off")  # room that no point uses would become small in another way
-    code, report = measured(tmp_path, "", *ar.CONFIGURATIONS)
+    code, report = measured(tmp_path, "", *CONFIGURATIONS)
     assert code == 0
     rows = {row["configuration"]: row for row in report["results"]}
-    assert list(rows) == list(ar.CONFIGURATIONS)
+    assert list(rows) == list(CONFIGURATIONS)
     for row in rows.values():
         assert row["problem"] == ""
         assert row["frames"] >= 6
@@ -113,25 +113,15 @@ def test_a_link_of_namespaces(tmp_path):
         (["--configurations", "nowhere"], 2, "'nowhere' is none of local"),
         (["--patch", "48"], 2, "it must be a power of two, at least 16"),
         (["--codec", "vp8"], 2, "invalid choice"),
-        (["--servers", "gpu1"], 1, "leave out --servers"),
     ],
 )
 def test_bad_options_have_clear_errors(arguments, code, says, capsys):
     try:
-        ended = main(["bench", *arguments[:2], "ar"] if arguments[0] == "--servers" else ["bench", "ar", *arguments])
+        ended = start("benchmarks.ar", arguments)
     except SystemExit as usage:
         ended = usage.code
     errors = capsys.readouterr().err
     assert (ended, says in errors) == (code, True), errors
-
-
-def test_the_command_has_the_names_of_the_package():
-    from remotecl._cli import bench
-    from remotecl.bench.ar import video
-
-    assert bench._CONFIGURATIONS == ar.CONFIGURATIONS
-    assert list(bench._LINKS) == list(ar.LINKS)
-    assert bench._CODECS == video.CODECS
 
 
 def test_a_weak_client_has_a_part_of_a_core():

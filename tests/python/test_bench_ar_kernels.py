@@ -1,4 +1,4 @@
-"""The point cloud of `remotecl bench ar`: its pictures, its video, and its kernels against NumPy."""
+"""The point cloud of `benchmarks.ar`: its pictures, its video, and its kernels against NumPy."""
 
 import shutil
 import struct
@@ -8,8 +8,8 @@ import pyopencl as cl
 import pytest
 
 import remotecl
-from remotecl.bench.ar import cloud, reference, stages, video, viewer
-from remotecl.bench.ar.stages import Draw, Reconstruct, Shape, Sort
+from benchmarks.ar import cloud, reference, stages, video, viewer
+from benchmarks.ar.stages import Draw, Reconstruct, Shape, Sort
 
 PATCH, PIXELS, FRAMES = 32, 64, 6
 SHAPE = Shape(PATCH, PIXELS)

@@ -1,4 +1,4 @@
-"""`remotecl bench dnn`: networks learn, the same with each optimisation, in each place, and on several devices."""
+"""`benchmarks.dnn`: networks learn, the same with each optimisation, in each place, and on several devices."""
 
 import itertools
 import json
@@ -10,16 +10,16 @@ import pyopencl as cl
 import pytest
 
 import remotecl
-from remotecl._cli import bench as command
-from remotecl._cli.main import main
-from remotecl.bench import dnn
-from remotecl.bench.dnn.architectures import ALEXNET, CIFAR10_QUICK, LENET
-from remotecl.bench.dnn.data import digits, generated
-from remotecl.bench.dnn.layers import Dropout, ReLU
-from remotecl.bench.dnn.machine import CACHED, COMPILED, REBUILT, Machine, Options
-from remotecl.bench.dnn.network import Network
-from remotecl.bench.dnn.replicas import Replicas
-from remotecl.bench.dnn.tensor import Shape
+from benchmarks.dnn.architectures import ALEXNET, CIFAR10_QUICK, LENET
+from benchmarks.dnn.data import digits, generated
+from benchmarks.dnn.layers import Dropout, ReLU
+from benchmarks.dnn.machine import CACHED, COMPILED, REBUILT, Machine, Options
+from benchmarks.dnn.network import Network
+from benchmarks.dnn.places import PLACES
+from benchmarks.dnn.replicas import Replicas
+from benchmarks.dnn.run import ladder
+from benchmarks.dnn.tensor import Shape
+from benchmarks.start import start
 from remotecl.bench.link import Link
 
 
@@ -40,12 +40,6 @@ def losses_of(trained, data, batch: int, steps: int) -> list[float]:
 @pytest.fixture
 def device(connection) -> cl.Device:
     return connection.devices[0]
-
-
-def test_the_command_knows_all_words():
-    assert command._NETWORKS == dnn.NAMES
-    assert command._PLACES == dnn.PLACES
-    assert command._KERNELS == dnn.KERNELS
 
 
 def test_lenet_learns_digits(device):
@@ -150,11 +144,11 @@ def test_a_batch_must_come_out_even(connection):
         Replicas(devices, LENET, 7)
 
 
-def test_the_command(run_remotecl, tmp_path):
+def test_the_command(run_in_checkout, tmp_path):
     """In all places, and on two devices."""
     file = tmp_path / "report.json"
-    result = run_remotecl(
-        "bench", "dnn", "lenet", "--batch", "4", "--steps", "2", "--layout", "images,batched", "--devices", "2",
+    result = run_in_checkout(
+        "-m", "benchmarks.dnn", "lenet", "--batch", "4", "--steps", "2", "--layout", "images,batched", "--devices", "2",
         "--json", str(file),
     )  # fmt: skip
     assert result.returncode == 0, result.stdout + result.stderr
@@ -166,8 +160,8 @@ def test_the_command(run_remotecl, tmp_path):
     assert trips["far"] > 2e-3 > trips["remotecl"]  # 1 ms each way
     rows = {(row["where"], row["options"]["batched"]): row for row in report["results"]}
     assert list(rows) == [
-        *itertools.product(dnn.PLACES, (False,)),
-        *itertools.product(dnn.PLACES, (True,)),
+        *itertools.product(PLACES, (False,)),
+        *itertools.product(PLACES, (True,)),
         ("2 devices", True),
     ]
     for (where, batched), row in rows.items():
@@ -178,7 +172,7 @@ def test_the_command(run_remotecl, tmp_path):
         assert (row["target_s"] is None) == (where in ("native", "2 devices"))
         assert (row["sent"] is None) == (where in ("native", "2 devices"))
         assert len(row["losses"]) == 6
-    native, near, far = (rows[where, True] for where in dnn.PLACES)
+    native, near, far = (rows[where, True] for where in PLACES)
     assert far["step_s"] > trips["far"] / 2
     assert near["target_s"] == pytest.approx(1.05 * native["step_s"])
     assert far["target_s"] == pytest.approx(1.1 * native["step_s"] + trips["far"])
@@ -188,26 +182,26 @@ def test_the_command(run_remotecl, tmp_path):
 # One layer, because its kernels are compiled in each step.
 LADDER = """
 from functools import partial
-from remotecl.bench import dnn
-from remotecl.bench.dnn import run
-from remotecl.bench.dnn.architectures import Architecture
-from remotecl.bench.dnn.layers import Convolution
+from benchmarks.dnn import run
+from benchmarks.dnn.architectures import Architecture
+from benchmarks.dnn.layers import Convolution
 
 layers = (partial(Convolution, filters=3, size=6),)
 run.ARCHITECTURES["tiny"] = Architecture("tiny", 1, 6, 3, 6, 0.01, layers)
-raise SystemExit(dnn.main(["tiny"], where=dnn.PLACES[:2], json_file="FILE"))
+raise SystemExit(run.main(["tiny"], where=run.PLACES[:2], json_file="FILE"))
 """
 
 
-def test_the_ladder(run_program, tmp_path):
+def test_the_ladder(run_in_checkout, tmp_path):
     """From none of the optimisations to all: the same losses, and what each of them brings."""
     file = tmp_path / "report.json"
-    result = run_program(LADDER.replace("FILE", str(file)))
+    result = run_in_checkout("-c", LADDER.replace("FILE", str(file)))
+    assert result.returncode == 0, result.stdout + result.stderr
     assert result.stdout.rstrip().endswith("Everything is right.")
     report = json.loads(file.read_text())
     rows = {(Options(**row["options"]), row["where"]): row for row in report["results"]}
-    rungs = dnn.ladder()
-    assert list(rows) == list(itertools.product(rungs, dnn.PLACES[:2]))
+    rungs = ladder()
+    assert list(rows) == list(itertools.product(rungs, PLACES[:2]))
     expected = rows[rungs[-1], "native"]["losses"]
     assert len(expected) == 12 and len(set(expected)) == 12
     for (options, where), row in rows.items():
@@ -221,7 +215,7 @@ def test_the_ladder(run_program, tmp_path):
         }[options]  # fmt: skip
         assert row["gain"] == (below and pytest.approx(rows[below, where]["step_s"] / row["step_s"]))
         assert row["speedup"] == (below and pytest.approx(rows[rungs[0], where]["step_s"] / row["step_s"]))
-    for where in dnn.PLACES[:2]:
+    for where in PLACES[:2]:
         assert rows[rungs[0], where]["step_s"] > 3 * rows[rungs[2], where]["step_s"]  # compiling takes far longer
         assert rows[rungs[2], where]["launches"] > rows[rungs[4], where]["launches"]
         assert rows[rungs[0], where]["target_s"] is None
@@ -245,19 +239,19 @@ def test_a_far_step_takes_one_round_trip(cluster, queues):
     assert 2 * delay_s <= seconds < 4 * delay_s
 
 
-def test_other_losses_are_exit_code_1(run_program):
-    result = run_program(
+def test_other_losses_are_exit_code_1(run_in_checkout):
+    result = run_in_checkout(
+        "-c",
         """
-from remotecl.bench import dnn
-from remotecl.bench.dnn import run
+from benchmarks.dnn import run
 honest = run._on_place
 def mistaken(task, place, options):
     task.seed += 1
     return honest(task, place, options)
 run._on_place = mistaken
-code = dnn.main(["lenet"], where=["native", "remotecl"], options=[dnn.Options()], batch=4, steps=1)
+code = run.main(["lenet"], where=["native", "remotecl"], options=[run.Options()], batch=4, steps=1)
 print("ends with", code)
-"""
+""",
     )
     assert "ends with 1" in result.stdout
     assert "losses differ by" in result.stdout
@@ -282,7 +276,7 @@ print("ends with", code)
 )
 def test_bad_options_have_clear_errors(arguments, code, says, connection, capsys):
     try:
-        ended = main(["bench", "dnn", "--servers", ",".join(connection.servers), *arguments])
+        ended = start("benchmarks.dnn", ["--servers", ",".join(connection.servers), *arguments])
     except SystemExit as usage:
         ended = usage.code
     errors = capsys.readouterr().err

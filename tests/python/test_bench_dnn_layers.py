@@ -1,4 +1,4 @@
-"""The layers of `remotecl bench dnn`: forward as NumPy computes it, and backward as differences of that show it."""
+"""The layers of `benchmarks.dnn`: forward as NumPy computes it, and backward as differences of that show it."""
 
 from collections.abc import Callable
 
@@ -6,9 +6,8 @@ import numpy as np
 import pyopencl as cl
 import pytest
 
-from remotecl.bench.dnn import Options
-from remotecl.bench.dnn.gemm import Gemm, Matrix
-from remotecl.bench.dnn.layers import (
+from benchmarks.dnn.gemm import Gemm, Matrix
+from benchmarks.dnn.layers import (
     AveragePooling,
     Convolution,
     Dropout,
@@ -20,8 +19,8 @@ from remotecl.bench.dnn.layers import (
     ReLU,
     SoftmaxLoss,
 )
-from remotecl.bench.dnn.machine import Machine
-from remotecl.bench.dnn.tensor import Shape
+from benchmarks.dnn.machine import Machine, Options
+from benchmarks.dnn.tensor import Shape
 
 # Steps of a difference, in double precision.
 STEP = 1e-6

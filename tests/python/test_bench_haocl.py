@@ -1,4 +1,4 @@
-"""The five applications of `remotecl bench haocl`: right on one device, on several and natively; mistakes are found."""
+"""The five applications of `benchmarks.haocl`: right on one device, on several and natively; mistakes are found."""
 
 import json
 import sys
@@ -8,10 +8,10 @@ import pyopencl as cl
 import pytest
 
 import remotecl
-from remotecl._cli import bench as command
-from remotecl._cli.main import _parser, main
-from remotecl._cli.options import counts
-from remotecl.bench.haocl import NAMES, bfs, cfd, knn, machine, matmul, mesh, spmv
+from benchmarks.haocl import bfs, cfd, knn, machine, matmul, mesh, run, spmv
+from benchmarks.haocl.run import NAMES
+from benchmarks.options import counts
+from benchmarks.start import start
 
 SCALE = 0.0005
 KINDS = {
@@ -32,15 +32,16 @@ def run_on(two: machine.Machine, application) -> np.ndarray:
     return application.prepare(two).run(machine.Clock(two))
 
 
-def test_the_command_knows_all_applications():
-    assert sorted(KINDS) == sorted(NAMES) == sorted(command._APPLICATIONS)
+def test_all_applications_are_tested():
+    assert sorted(KINDS) == sorted(NAMES)
 
 
-def test_all_are_right_on_one_and_two_devices(run_remotecl, addresses, tmp_path):
+def test_all_are_right_on_one_and_two_devices(run_in_checkout, addresses, tmp_path):
     file = tmp_path / "report.json"
-    result = run_remotecl(
-        "bench", "haocl", "--servers", addresses, "--scale", str(SCALE), "--repetitions", "2", "--json", str(file)
-    )
+    result = run_in_checkout(
+        "-m", "benchmarks.haocl", "--servers", addresses, "--scale", str(SCALE), "--repetitions", "2", "--json",
+        str(file),
+    )  # fmt: skip
     assert result.returncode == 0, result.stdout + result.stderr
     assert result.stdout.rstrip().endswith("Everything is right.")
     report = json.loads(file.read_text())
@@ -63,23 +64,23 @@ def test_all_are_right_on_one_and_two_devices(run_remotecl, addresses, tmp_path)
     assert (report["native_device"] is None) == (("knn", "native", 1) not in rows)
 
 
-def test_it_starts_servers_and_takes_sizes_of_matrices(run_remotecl, tmp_path):
+def test_it_starts_servers_and_takes_sizes_of_matrices(run_in_checkout, tmp_path):
     file = tmp_path / "report.json"
-    result = run_remotecl(
-        "bench", "haocl", "matmul", "--devices", "1", "--sizes", "70..130:60,100", "--repetitions", "1", "--json",
-        str(file),
+    result = run_in_checkout(
+        "-m", "benchmarks.haocl", "matmul", "--devices", "1", "--sizes", "70..130:60,100", "--repetitions", "1",
+        "--json", str(file),
     )  # fmt: skip
     assert result.returncode == 0, result.stdout + result.stderr
     rows = [row for row in json.loads(file.read_text())["results"] if row["where"] == "remotecl"]
     assert [(row["size"]["n"], row["devices"]) for row in rows] == [(70, 1), (130, 1), (100, 1)]
 
 
-def test_wrong_kernels_are_exit_code_1(run_program, addresses):
+def test_wrong_kernels_are_exit_code_1(run_in_checkout, addresses):
     """One wrong sign, border or comparison in each application."""
-    result = run_program(
+    result = run_in_checkout(
+        "-c",
         f"""
-from remotecl.bench import haocl
-from remotecl.bench.haocl import bfs, cfd, knn, matmul, run, spmv
+from benchmarks.haocl import bfs, cfd, knn, matmul, run, spmv
 run.native_device = lambda device: None
 mistakes = {{
     "matmul": (matmul, "row < rows && column < n) product", "row < rows && column < n - 1) product"),
@@ -88,14 +89,15 @@ mistakes = {{
     "bfs": (bfs, "other < others", "other < others - 1"),
     "spmv": (spmv, "other = 1; other < LANES", "other = 2; other < LANES"),
 }}
-for name in haocl.NAMES:
+for name in run.NAMES:
     module, right, wrong = mistakes[name]
     assert module.SOURCE.count(right) == 1, name
     module.SOURCE = module.SOURCE.replace(right, wrong)
-    code = haocl.main([name], {addresses.split(",")!r}, devices=[2], scale={SCALE}, repetitions=1)
+    code = run.main([name], {addresses.split(",")!r}, devices=[2], scale={SCALE}, repetitions=1)
     print(name, "ends with", code)
-"""
+""",
     )
+    assert result.returncode == 0, result.stdout + result.stderr
     for name in NAMES:
         assert f"{name} ends with 1" in result.stdout
     assert result.stdout.count("WRONG RESULTS") == len(NAMES)
@@ -217,18 +219,11 @@ def test_the_mesh_is_closed():
 )
 def test_bad_options_have_clear_errors(arguments, code, says, connection, capsys):
     try:
-        ended = main(["bench", "haocl", "--servers", ",".join(connection.servers), *arguments])
+        ended = start("benchmarks.haocl", ["--servers", ",".join(connection.servers), *arguments])
     except SystemExit as usage:
         ended = usage.code
     errors = capsys.readouterr().err
     assert (ended, says in errors) == (code, True), errors
-
-
-def test_servers_may_stand_before_haocl():
-    options = _parser().parse_args(["bench", "--servers", "a,b", "--json", "x", "haocl", "knn"])
-    assert (options.servers, options.json, options.names) == (["a", "b"], "x", ["knn"])
-    options = _parser().parse_args(["bench", "haocl", "--servers", "a"])
-    assert (options.servers, options.json, options.names) == (["a"], None, [])
 
 
 def test_numbers_of_devices():
@@ -240,4 +235,28 @@ def test_numbers_of_devices():
 def test_without_scipy_it_says_what_needs_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy", None)
     with pytest.raises(remotecl.RemoteCLError, match="SciPy, which checks bfs and spmv, is not installed: pip install"):
-        remotecl.bench.haocl.main()
+        run.main()
+
+
+@pytest.mark.parametrize(
+    ("missing", "says"),
+    [
+        ("remotecl", "benchmarks.haocl needs remotecl, which is not installed: `make package`"),
+        ("numpy", "benchmarks.haocl needs numpy, which is not installed: pip install numpy"),
+        ("pyopencl", "benchmarks.haocl: this needs PyOpenCL, which is not installed: pip install pyopencl"),
+    ],
+)
+def test_what_is_missing_is_said_in_one_line(missing, says, run_in_checkout):
+    """Before anything that needs it is imported."""
+    hidden = f"""
+import importlib.machinery, runpy, sys
+find = importlib.machinery.PathFinder.find_spec
+def find_others(name, path=None, target=None):
+    return None if name == {missing!r} else find(name, path, target)
+importlib.machinery.PathFinder.find_spec = find_others
+sys.argv[1:] = ["--help"]
+runpy.run_module("benchmarks.haocl", run_name="__main__")
+"""
+    result = run_in_checkout("-c", hidden)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.splitlines()[-1].startswith(says), result.stderr

@@ -154,6 +154,19 @@ def test_bench_measures_over_tcp_what_it_measures_through_memory(run_remotecl, a
     assert tcp and tcp[0].rstrip().endswith("95 % of raw, 1 stream")
 
 
+@pytest.mark.parametrize("name", ["haocl", "dnn", "ar"])
+def test_bench_says_where_the_benchmarks_of_programs_are(run_remotecl, name):
+    result = run_remotecl("bench", name, "--seed", "1")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == f"remotecl: `bench {name}` is now `python -m benchmarks.{name}` in the checkout\n"
+
+
+def test_bench_takes_no_word(run_remotecl):
+    result = run_remotecl("bench", "--quick", "nonsense")
+    assert result.returncode == 2
+    assert "unrecognized arguments: nonsense" in result.stderr
+
+
 def test_bench_says_which_rows_it_does_not_have():
     with pytest.raises(remotecl.RemoteCLError, match='no case is named "nonsense"'):
         bench.measure("nonsense")

@@ -101,6 +101,7 @@ PUBLIC = [
     ROOT / "README.md",
     ROOT / "SECURITY.md",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "benchmarks" / "README.md",
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "examples").rglob("README.md")),
 ]

@@ -99,6 +99,9 @@ def test_the_wheel_has_every_part(wheel):
         for name in names:
             if name.startswith("remotecl/bin/"):
                 assert archive.getinfo(name).external_attr >> 16 & 0o111, f"{name} is not executable"
+        # Benchmarks of whole programs and examples stay in the checkout.
+        stays = ("remotecl/bench/ar", "remotecl/bench/dnn", "remotecl/bench/haocl", "benchmarks/", "examples/")
+        assert not [name for name in archive.namelist() if name.startswith(stays) or "adaptive" in name]
     assert wheel.stat().st_size < 10_000_000
     (told,) = re.findall(r"has 10 MB or more; it has (\d+)\.", (ROOT / "docs" / "install.md").read_text())
     assert abs(wheel.stat().st_size / 1e6 - int(told)) < 1

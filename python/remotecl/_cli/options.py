@@ -29,14 +29,6 @@ def count(text: str) -> int:
     return number
 
 
-def seed(text: str) -> int:
-    """What random data comes from."""
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError("it must be at least 0")
-    return number
-
-
 def output_file(text: str) -> str:
     """A file that can be written, as far as can be seen before the work begins."""
     file = Path(text)
@@ -44,18 +36,6 @@ def output_file(text: str) -> str:
     if file.is_dir() or not os.access(place, os.W_OK):
         raise argparse.ArgumentTypeError(f"{text} cannot be written")
     return text
-
-
-def counts(text: str) -> list[int]:
-    """Several of them: ``1,2,4``, ``1..4`` or ``1000..10000:1000``."""
-    numbers: list[int] = []
-    for part in text.split(","):
-        first, dots, rest = part.partition("..")
-        last, _, step = rest.partition(":")
-        numbers += range(count(first), count(last) + 1, count(step or "1")) if dots else [count(first)]
-    if not numbers:
-        raise argparse.ArgumentTypeError(f"{text} has no number in it")
-    return numbers
 
 
 def positive(text: str) -> float:

@@ -1,4 +1,4 @@
-"""`remotecl bench`: commands and transfers (`measure`), applications (`haocl`), training (`dnn`), streams (`ar`)."""
+"""`remotecl bench`: commands and transfers (`measure`); a link that is slow, and the native device to compare with."""
 
 from .program import BenchRow, measure, run
 

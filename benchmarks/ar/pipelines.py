@@ -11,10 +11,8 @@ import numpy as np
 import pyopencl as cl
 from numpy.typing import NDArray
 
-from ..._connect.connection import Connection
-from ..._memory.operations import set_content_size
-from ..._observe.inspect import devices, server_of
-from ...errors import RemoteCLError
+from remotecl import Connection, RemoteCLError, devices, server_of, set_content_size
+
 from . import cloud
 from .stages import Draw, Launch, Reconstruct, Shape, Sort, enqueue
 from .video import Decoder

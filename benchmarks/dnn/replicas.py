@@ -8,7 +8,8 @@ import numpy as np
 import pyopencl as cl
 from numpy.typing import NDArray
 
-from ...errors import RemoteCLError
+from remotecl import RemoteCLError
+
 from .architectures import Architecture
 from .machine import Machine, Options
 from .network import Network

@@ -13,7 +13,7 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import RemoteCLError
+from remotecl import RemoteCLError
 
 CODECS = ("h264", "hevc")
 RATE = 30

@@ -23,7 +23,7 @@ class Architecture:
     """What a network is made of.
 
     Attributes:
-        name: for `remotecl bench dnn`.
+        name: for `python -m benchmarks.dnn`.
         channels: of an image.
         side: pixels of an image in each direction.
         classes: that it tells apart.

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..._loading.activation import original_environment
-from ...errors import RemoteCLError
+from remotecl import RemoteCLError
+from remotecl._loading.activation import original_environment
+
 from ..dnn.report import described
 from . import cloud, reference, video, viewer
 from .client import CHECKED_FRAMES, Task, native_processor
@@ -26,6 +27,7 @@ from .stages import Shape
 from .throttle import throttled
 
 LOOPBACK = "loopback"
+_CHECKOUT = Path(__file__).resolve().parents[2]
 # The share of pixels that may differ from NumPy's image, because NumPy rounds the places of squares in another order.
 _DIFFERENT_PART = 0.01
 # The bit rate of the video, for each pixel of a picture.
@@ -120,7 +122,8 @@ def _run(task: Task, inside: Sequence[str], group: str) -> dict[str, Any]:
     """Runs a client in a process of its own, on one core; the process is throttled before it measures."""
     # The process is pinned before it has any other thread.
     core = min(os.sched_getaffinity(0))
-    program = f"import os; os.sched_setaffinity(0, [{core}]); from {__package__}.client import main; main()"
+    program = f"import os, sys; os.sched_setaffinity(0, [{core}]); sys.path.insert(0, {str(_CHECKOUT)!r}); "
+    program += f"from {__package__}.client import main; main()"
     environment = {name: word for name, word in original_environment().items() if name != "REMOTECL_SERVERS"}
     environment |= {"POCL_MAX_PTHREAD_COUNT": "1", "OPENBLAS_NUM_THREADS": "1", "REMOTECL_SHARED_MEMORY": "off"}
     # The server would recognise frames of the loop that it has seen before; a real video repeats none.

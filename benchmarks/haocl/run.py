@@ -10,12 +10,9 @@ from contextlib import ExitStack
 import numpy as np
 import pyopencl as cl
 
-from ..._clusters.cluster import LocalCluster
-from ..._connect.connection import Connection, connect
-from ..._observe.inspect import server_of
-from ..._schedule.automatic import auto
-from ...errors import RemoteCLError
-from ..native import native_device
+from remotecl import Connection, LocalCluster, RemoteCLError, auto, connect, server_of
+from remotecl.bench.native import native_device
+
 from .application import Application
 from .bfs import BreadthFirstSearch
 from .cfd import EulerSolver

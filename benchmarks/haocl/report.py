@@ -12,9 +12,9 @@ from typing import Any
 
 import pyopencl as cl
 
-from ..._display import table
-from ..._display.table import Table
-from ..._observe.inspect import native_platform_of, server_of
+from remotecl import native_platform_of, server_of
+from remotecl._display import table
+from remotecl._display.table import Table
 
 # A run in which the automatic device placed each command.
 AUTOMATIC = "automatic"

@@ -12,9 +12,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..._loading.activation import original_environment
-from ...errors import RemoteCLError, ServerStartError
-from ..link import Link
+from remotecl import RemoteCLError, ServerStartError
+from remotecl._loading.activation import original_environment
+from remotecl.bench.link import Link
 
 SERVERS = 2
 _PORT = 10990

@@ -12,12 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyopencl as cl
 
-from ..._clusters.cluster import LocalCluster
-from ..._connect.connection import connect
-from ..._observe.inspect import native_platform_of, server_of
-from ...errors import RemoteCLError
-from ..link import Link
-from ..native import native_device
+from remotecl import LocalCluster, RemoteCLError, connect, native_platform_of, server_of
+from remotecl.bench.link import Link
+from remotecl.bench.native import native_device
 
 NATIVE, REMOTE, FAR = PLACES = ("native", "remotecl", "far")
 _ROUND_TRIPS = 20

@@ -9,8 +9,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from ..._display import table
-from ..._display.table import Table
+from remotecl._display import table
+from remotecl._display.table import Table
+
 from ..dnn.report import cpu_model
 from .links import LINKS
 from .pipelines import COMPLETE, LOCAL, REMOTE_SORT

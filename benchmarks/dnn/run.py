@@ -15,8 +15,8 @@ import numpy as np
 import pyopencl as cl
 from numpy.typing import NDArray
 
-from ..._observe.stats import stats
-from ...errors import RemoteCLError
+from remotecl import RemoteCLError, stats
+
 from .architectures import ALEXNET, ARCHITECTURES, LENET, Architecture
 from .data import Images, digits, generated
 from .machine import CACHED, COMPILED, REBUILT, Machine, Options

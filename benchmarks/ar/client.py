@@ -21,9 +21,8 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from ..._connect.connection import connect
-from ..._observe.stats import stats
-from ...errors import RemoteCLError
+from remotecl import RemoteCLError, connect, stats
+
 from ..dnn.report import described
 from .pipelines import (
     COMPLETE,

@@ -12,7 +12,7 @@ import numpy as np
 import pyopencl as cl
 from numpy.typing import NDArray
 
-from ...errors import RemoteCLError
+from remotecl import RemoteCLError
 
 # Work-items of a work-group.
 GROUP = 64

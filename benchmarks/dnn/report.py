@@ -12,8 +12,9 @@ from typing import Any
 
 import pyopencl as cl
 
-from ..._display import table
-from ..._display.table import Table
+from remotecl._display import table
+from remotecl._display.table import Table
+
 from .machine import Options
 from .places import FAR, NATIVE, REMOTE, Place
 
