@@ -19,6 +19,7 @@ import numpy as np
 import pyopencl as cl
 
 import remotecl
+from adaptive import adaptive
 
 SOURCE = """
 kernel void edges(global const float* in, global float* out) {
@@ -31,7 +32,7 @@ WIDTH, HEIGHT = 640, 360
 
 
 class Edges:
-    """Finds edges with the first device of a context; `remotecl.adaptive` makes one for each side."""
+    """Finds edges with the first device of a context; `adaptive` makes one for each side."""
 
     def __init__(self, context: cl.Context) -> None:
         self.queue = cl.CommandQueue(context)
@@ -52,7 +53,8 @@ def picture(number: int) -> np.ndarray:
     """A disc that moves; each picture has memory of its own, because a late server may still read it."""
     y, x = np.ogrid[:HEIGHT, :WIDTH]
     centre = WIDTH / 2 + WIDTH / 3 * np.sin(number / 20)
-    return ((x - centre) ** 2 + (y - HEIGHT / 2) ** 2 < (HEIGHT / 4) ** 2).astype(np.float32)
+    disc: np.ndarray = (x - centre) ** 2 + (y - HEIGHT / 2) ** 2 < (HEIGHT / 4) ** 2
+    return disc.astype(np.float32)
 
 
 def is_right(found: np.ndarray, of: np.ndarray) -> bool:
@@ -124,7 +126,7 @@ def main() -> int:
     longest, side, right = 0.0, "", True
     with mishaps(options.servers, options.seconds) as ours:
         servers = options.servers or [ours.address] if ours else options.servers
-        with remotecl.adaptive(servers, local_device(), Edges, deadline_s=options.deadline) as adaptive:
+        with adaptive(servers, local_device(), Edges, deadline_s=options.deadline) as frames:
             began = time.monotonic()
             while (now := time.monotonic() - began) < options.seconds:
                 number = sum(counts.values())
@@ -132,13 +134,13 @@ def main() -> int:
                 if what:
                     print(f"{now:6.2f} s                {what}")
                 shown = picture(number)
-                frame = adaptive.run(shown)
+                frame = frames.run(shown)
                 right = right and is_right(frame.result, shown)
                 longest = max(longest, frame.seconds)
                 counts[frame.side] += 1
                 if frame.side != side:
                     side = frame.side
-                    why = f" ({adaptive.reason})" if side == "local" else ""
+                    why = f" ({frames.reason})" if side == "local" else ""
                     print(f"{now:6.2f} s  frame {number:5}  {side}{why}", flush=True)
                 time.sleep(max(0.0, (number + 1) / options.rate - (time.monotonic() - began)))
     print(

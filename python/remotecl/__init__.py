@@ -15,6 +15,7 @@ before the first OpenCL call. Sizes are in bytes and times in seconds unless a n
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING
 
 from ._clusters.cluster import Cluster, LocalCluster
 from ._clusters.dask import DaskCluster, DaskServer
@@ -59,7 +60,6 @@ from ._observe.stores import StoreStatus
 from ._observe.traffic import Amount, Compressed, Flow, Traffic
 from ._schedule.automatic import auto
 from ._schedule.explanation import Explanation, explain
-from ._schedule.fallback import Adaptive, AdaptiveFrame, adaptive
 from ._schedule.python_policy import Candidate, PolicyTask
 from ._schedule.split import Slice, split
 from ._tracing.event_graph import EventEdge, EventGraph, EventGraphError, EventNode, event_graph
@@ -71,8 +71,6 @@ from .errors import ActivationError, RemoteCLError, ServerStartError, ServerUnre
 
 __all__ = [
     "ActivationError",
-    "Adaptive",
-    "AdaptiveFrame",
     "Amount",
     "BufferResidency",
     "CacheStats",
@@ -134,7 +132,6 @@ __all__ = [
     "UserStatus",
     "__version__",
     "activate",
-    "adaptive",
     "auto",
     "connect",
     "devices",
@@ -158,6 +155,16 @@ __all__ = [
     "status",
     "trace",
 ]
+
+
+if not TYPE_CHECKING:  # for a type checker, a module with this function has every name
+
+    def __getattr__(name: str) -> object:
+        """Says where a name that was public is now."""
+        if name in ("Adaptive", "AdaptiveFrame", "adaptive"):
+            raise AttributeError(f"remotecl.{name} is now an example: examples/adaptive/adaptive.py in the checkout")
+        raise AttributeError(f"module 'remotecl' has no attribute {name!r}")
+
 
 try:
     activate()

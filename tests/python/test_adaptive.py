@@ -1,4 +1,4 @@
-"""Frames on a server, and locally while it is lost, stopped or too slow: no frame is lost, and none takes too long."""
+"""Frames on a server, and locally while it is lost, stopped or too slow (the example): none is lost or too late."""
 
 import os
 import signal
@@ -16,6 +16,10 @@ import pytest
 import remotecl
 from conftest import CLEAN_ENVIRONMENT, run_command
 from daemon import WITHIN_S, Daemon
+
+FOLDER = Path(__file__).parents[2] / "examples/adaptive"
+sys.path.insert(0, str(FOLDER))
+import adaptive as example  # noqa: E402  examples are no package
 
 # Long enough for a machine that does much else. What a call may take beyond it is the local side and the scheduler.
 DEADLINE_S = 2.0
@@ -92,7 +96,7 @@ class Frames:
 
 @contextmanager
 def frames_on(address, **options):
-    with remotecl.adaptive(address, local_device(), Square, **{"deadline_s": DEADLINE_S, **options}) as adaptive:
+    with example.adaptive(address, local_device(), Square, **{"deadline_s": DEADLINE_S, **options}) as adaptive:
         yield Frames(adaptive)
 
 
@@ -115,7 +119,7 @@ def test_frames_go_to_the_server_once_it_has_shown_that_it_is_fast_enough(daemon
         frames.until("remote")
         assert frames.count > 3
         assert [frames.run().side for _ in range(20)] == ["remote"] * 20
-        assert repr(frames.adaptive) == "<remotecl.Adaptive, remote>"
+        assert repr(frames.adaptive) == "<Adaptive, remote>"
 
 
 def test_a_server_that_is_killed_and_restarted(daemon):
@@ -148,7 +152,7 @@ def test_a_server_that_is_killed_while_it_has_a_frame(daemon):
 
         return run
 
-    with remotecl.adaptive(daemon.address, local_device(), prepare, deadline_s=30) as adaptive:
+    with example.adaptive(daemon.address, local_device(), prepare, deadline_s=30) as adaptive:
         Frames(adaptive).until("remote")
         began = time.monotonic()
         frame = adaptive.run(np.arange(10, dtype=np.int32))
@@ -194,7 +198,7 @@ def test_a_write_to_a_server_that_hangs_leaves_pythons_lock_to_others(daemon, is
         return run
 
     data = np.ones(512 << 10, np.uint8)
-    with remotecl.adaptive(daemon.address, local_device(), prepare, deadline_s=DEADLINE_S, retry_s=0.1) as adaptive:
+    with example.adaptive(daemon.address, local_device(), prepare, deadline_s=DEADLINE_S, retry_s=0.1) as adaptive:
         while adaptive.run(data).side == "local":
             time.sleep(0.01)
         stop(daemon)
@@ -221,13 +225,12 @@ WITHOUT_SERVER = """
 import sys, time
 import numpy as np
 import pyopencl as cl
-import remotecl
 
 sys.path.insert(0, sys.argv[2])
-from test_adaptive import Frames, Square, local_device
+from test_adaptive import Frames, Square, example, local_device
 
 device = local_device()  # the loader has asked its drivers for platforms before any server is known
-adaptive = remotecl.adaptive(sys.argv[1], device, Square, deadline_s=1, retry_s=0.1)
+adaptive = example.adaptive(sys.argv[1], device, Square, deadline_s=1, retry_s=0.1)
 frames = Frames(adaptive)
 while adaptive.reason == "the server has not been tried yet":
     assert frames.run().side == "local"
@@ -292,7 +295,7 @@ def slowly(connection):
 
 def start(slowly, connection, **options):
     settings = {"deadline_s": 0.2, "retry_s": 0.05, **options}
-    return remotecl.adaptive(connection.servers[0], local_device(), slowly.prepare, **settings)
+    return example.adaptive(connection.servers[0], local_device(), slowly.prepare, **settings)
 
 
 def run_until(adaptive, side):
@@ -392,9 +395,15 @@ def test_what_makes_no_sense_is_refused(slowly, connection, options):
 
 
 def test_the_example():
-    example = Path(__file__).parents[2] / "examples/adaptive/edges.py"
-    result = run_command([sys.executable, str(example), "--seconds", "6"])
+    result = run_command([sys.executable, str(FOLDER / "edges.py"), "--seconds", "6"])
     assert result.returncode == 0, result.stdout + result.stderr
     lines = result.stdout.splitlines()
     assert "every picture is right" in lines[-1]
     assert any("the server is stopped" in line for line in lines)
+
+
+def test_the_name_that_was_public_says_where_it_is():
+    with pytest.raises(AttributeError, match=r"remotecl\.adaptive is now an example: examples/adaptive/adaptive\.py"):
+        remotecl.adaptive  # noqa: B018
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        remotecl.nonsense  # noqa: B018

@@ -1,4 +1,4 @@
-"""Frames on a server, and on a local device while the server is lost or too slow."""
+"""Frames on a server, and on a local device while the server is lost or too slow: `README.md` says when."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Literal
+from typing import Generic, Literal
 
-from .._connect.connection import import_pyopencl
-from .._stoppable import Stoppable
-from .remote_side import Attempt, Frame, Prepare, RemoteSide, Result, is_loss
+import pyopencl as cl
 
-if TYPE_CHECKING:
-    import pyopencl
+from remote_side import Attempt, Frame, Prepare, RemoteSide, Result, is_loss
 
 _PROBES = 3  # how many in a row must keep the deadline before frames depend on the server
 _MARGIN = 0.8  # of the deadline, for probes; else a server at its limit would be taken and left all the time
@@ -31,7 +28,7 @@ class AdaptiveFrame(Generic[Result]):
 
     Example::
 
-        frame = adaptive.run(picture)
+        frame = frames.run(picture)
         print(frame.side, frame.seconds)
     """
 
@@ -40,8 +37,8 @@ class AdaptiveFrame(Generic[Result]):
     seconds: float
 
 
-class Adaptive(Stoppable, Generic[Frame, Result]):
-    """Runs frames on a server, or locally while that is lost or too slow; `remotecl.adaptive` makes it.
+class Adaptive(Generic[Frame, Result]):
+    """Runs frames on a server, or locally while that is lost or too slow; `adaptive` makes it.
 
     ``with`` stops it, too. One thread at a time may use it.
 
@@ -56,14 +53,14 @@ class Adaptive(Stoppable, Generic[Frame, Result]):
 
     Example::
 
-        with remotecl.adaptive("gpu1", device, Blur, deadline_s=0.05) as adaptive:
-            blurred = adaptive.run(picture).result
+        with adaptive("gpu1", device, Blur, deadline_s=0.05) as frames:
+            blurred = frames.run(picture).result
     """
 
     def __init__(
         self,
         remote: str | Sequence[str],
-        local: pyopencl.Device | pyopencl.Context,
+        local: cl.Device | cl.Context,
         prepare: Prepare[Frame, Result],
         prepare_local: Prepare[Frame, Result],
         *,
@@ -71,7 +68,6 @@ class Adaptive(Stoppable, Generic[Frame, Result]):
         misses: int,
         retry_s: float,
     ) -> None:
-        cl = import_pyopencl()
         self._local: Callable[[Frame], Result] = prepare_local(
             cl.Context([local]) if isinstance(local, cl.Device) else local
         )
@@ -86,6 +82,12 @@ class Adaptive(Stoppable, Generic[Frame, Result]):
         self._pause_s = retry_s
         self._changed_at = self._next_probe = time.monotonic()
         self._stop = weakref.finalize(self, self._remote.stop, deadline_s)
+
+    def __enter__(self) -> Adaptive[Frame, Result]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     @property
     def side(self) -> Literal["remote", "local"]:
@@ -113,7 +115,7 @@ class Adaptive(Stoppable, Generic[Frame, Result]):
                 an earlier one, unless it is an error of OpenCL or remotecl.
         """
         if not self._stop.alive:
-            raise RuntimeError("adaptive.run() after stop(): make another one with remotecl.adaptive()")
+            raise RuntimeError("adaptive.run() after stop(): make another one with adaptive()")
         began = time.monotonic()
         if self._side == "local":
             self._look_at_probe()
@@ -131,7 +133,7 @@ class Adaptive(Stoppable, Generic[Frame, Result]):
 
     def __repr__(self) -> str:
         why = f": {self._reason}" if self._side == "local" else ""
-        return f"<remotecl.Adaptive, {self._side}{why}>" if self._stop.alive else "<remotecl.Adaptive, stopped>"
+        return f"<Adaptive, {self._side}{why}>" if self._stop.alive else "<Adaptive, stopped>"
 
     def _attempt_in_time(self, frame: Frame) -> Attempt[Result] | None:
         """The frame as the server has run it, or None if the local side must."""
@@ -198,7 +200,7 @@ class Adaptive(Stoppable, Generic[Frame, Result]):
 
 def adaptive(
     remote: str | Sequence[str],
-    local: pyopencl.Device | pyopencl.Context,
+    local: cl.Device | cl.Context,
     prepare: Prepare[Frame, Result],
     *,
     deadline_s: float,
@@ -244,9 +246,9 @@ def adaptive(
                 return on_device.get()
 
         local = pyopencl.get_platforms()[0].get_devices()[0]
-        with remotecl.adaptive("gpu1", local, Blur, deadline_s=0.05) as adaptive:
+        with adaptive("gpu1", local, Blur, deadline_s=0.05) as frames:
             for picture in camera:
-                frame = adaptive.run(picture)
+                frame = frames.run(picture)
                 show(frame.result, frame.side)
     """
     if not deadline_s > 0 or not retry_s > 0:

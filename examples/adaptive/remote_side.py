@@ -1,4 +1,4 @@
-"""The remote half of `remotecl.adaptive`: a thread that connects, prepares and runs one frame at a time."""
+"""The remote half of `adaptive`: a thread that connects, prepares and runs one frame at a time."""
 
 from __future__ import annotations
 
@@ -6,18 +6,16 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from .._connect.connection import Connection, connect, import_pyopencl
-from .._connect.interrupts import release_lock_in_transfers
-from ..errors import RemoteCLError
+import pyopencl as cl
 
-if TYPE_CHECKING:
-    import pyopencl
+import remotecl
+from remotecl._connect.interrupts import release_lock_in_transfers
 
 Frame = TypeVar("Frame")
 Result = TypeVar("Result")
-Prepare = Callable[["pyopencl.Context"], Callable[[Frame], Result]]
+Prepare = Callable[[cl.Context], Callable[[Frame], Result]]
 
 
 class Attempt(Generic[Result]):
@@ -43,11 +41,11 @@ class RemoteSide(Generic[Frame, Result]):
         self._prepare = prepare
         self._attempts: SimpleQueue[tuple[Frame, Attempt[Result]] | None] = SimpleQueue()
         self._lock = threading.Lock()
-        self._connection: Connection | None = None  # guarded by _lock, as is _stopped
+        self._connection: remotecl.Connection | None = None  # guarded by _lock, as is _stopped
         self._stopped = False
         self._run_frame: Callable[[Frame], Result] | None = None
         # A daemon, because a call to a server that hangs must not keep the program from ending.
-        self._thread = threading.Thread(target=self._work, name="remotecl adaptive", daemon=True)
+        self._thread = threading.Thread(target=self._work, name="adaptive", daemon=True)
         self._thread.start()
 
     def begin(self, frame: Frame) -> Attempt[Result]:
@@ -66,7 +64,7 @@ class RemoteSide(Generic[Frame, Result]):
         self._thread.join(self._STOP_S)
 
     def _work(self) -> None:
-        release_lock_in_transfers()
+        release_lock_in_transfers()  # not public: a server that hangs then stops this thread only
         while (task := self._attempts.get()) is not None:
             frame, attempt = task
             try:
@@ -86,8 +84,8 @@ class RemoteSide(Generic[Frame, Result]):
         attempt.result = self._run_frame(frame)
         attempt.seconds = time.monotonic() - began
 
-    def _connect(self) -> Connection:
-        connection = connect(self._servers)
+    def _connect(self) -> remotecl.Connection:
+        connection = remotecl.connect(self._servers)
         with self._lock:
             if not self._stopped:
                 self._connection = connection
@@ -111,4 +109,4 @@ class RemoteSide(Generic[Frame, Result]):
 
 def is_loss(error: Exception) -> bool:
     """Whether a side that fails so is given up for a while; all else is an error in the caller's functions."""
-    return isinstance(error, (RemoteCLError, import_pyopencl().Error))
+    return isinstance(error, (remotecl.RemoteCLError, cl.Error))
