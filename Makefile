@@ -34,7 +34,7 @@ help:
 	@echo "bench      native driver, raw TCP and remotecl side by side"
 	@echo "performance  the same, written into docs/performance.md as its section SECTION"
 	@echo "training   what each optimisation of training brings, written into docs/applications.md; TRAINING has other arguments"
-	@echo "augmented-reality  a weak client and servers over three links, written there, too; AR has other arguments"
+	@echo "augmented-reality  a weak client and servers over three links, written there, too; PIPELINE has other arguments"
 	@echo "asan tsan  the tests with address and undefined-behaviour, or thread sanitizer"
 	@echo "fuzz       every fuzz target for FUZZ_SECONDS (600), with sanitizers; needs clang"
 	@echo "faults     4,000 lost, stalled and corrupted connections, 6,000 socket calls that fail inside of the processes and"
@@ -114,11 +114,12 @@ training: package
 	  build/training-launches.json
 	$(PYTHON) scripts/performance_tables.py $(SECTION) build/training.json $(if $(TRAINING),,build/training-launches.json)
 
-# The same for the pipeline of streams, as root for its links.
+# The same for the pipeline of streams, as root for its links; PIPELINE names something else to run.
+PIPELINE := --link 1g,100m,20m
 augmented-reality: package
 	@test -n "$(SECTION)" || { echo "SECTION is not set: make augmented-reality SECTION=NAME" >&2; exit 2; }
 	@mkdir -p build
-	@$(PYTHON) -m benchmarks.ar $(or $(AR),--link 1g,100m,20m) --json build/augmented-reality.json
+	@$(PYTHON) -m benchmarks.ar $(PIPELINE) --json build/augmented-reality.json
 	$(PYTHON) scripts/performance_tables.py $(SECTION) build/augmented-reality.json
 
 asan: setup
