@@ -4,6 +4,7 @@
 #include "remotecl/remotecl.h"
 #include "runtime/client/objects/context.h"
 #include "runtime/client/objects/platform.h"
+#include "runtime/client/support/callback_thread.h"
 #include "runtime/memory/residency_directory.h"
 
 namespace {
@@ -41,6 +42,7 @@ cl_context make_context(std::vector<Device*> devices, std::vector<cl_context_pro
                         Context::Notify notify, void* user_data) {
   // "CL_INVALID_VALUE if pfn_notify is NULL but user_data is not NULL."
   require(notify != nullptr || user_data == nullptr, CL_INVALID_VALUE);
+  require(notify == nullptr || can_call_back(), CL_OUT_OF_RESOURCES);
   require(with_members(devices).size() <= kLocationMax, CL_OUT_OF_RESOURCES);
   for (const Device* device : devices) require(!device->lost(), CL_DEVICE_NOT_AVAILABLE);
   Platform::instance().mark_used();

@@ -2,6 +2,7 @@
 #include "icd/wait_list.h"
 #include "runtime/client/commands/coherent_host_memory.h"
 #include "runtime/client/commands/commands.h"
+#include "runtime/client/support/callback_thread.h"
 
 namespace {
 
@@ -73,6 +74,7 @@ CL_API_ENTRY cl_int CL_API_CALL clSetEventCallback(cl_event event, cl_int state,
     Event& of = object<Event>(event);
     require(function != nullptr, CL_INVALID_VALUE);
     require(state == CL_SUBMITTED || state == CL_RUNNING || state == CL_COMPLETE, CL_INVALID_VALUE);
+    require(can_call_back(), CL_OUT_OF_RESOURCES);
     of.add_callback({state, function, user_data});
   });
 }

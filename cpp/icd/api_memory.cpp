@@ -6,6 +6,7 @@
 #include "runtime/client/commands/coherent_host_memory.h"
 #include "runtime/client/objects/memory_object.h"
 #include "runtime/client/objects/svm.h"
+#include "runtime/client/support/callback_thread.h"
 
 namespace {
 
@@ -133,6 +134,7 @@ CL_API_ENTRY cl_int CL_API_CALL clSetMemObjectDestructorCallback(cl_mem memory, 
   return icd::enter([&] {
     MemoryObject& of = object<MemoryObject>(memory);
     require(function != nullptr, CL_INVALID_VALUE);
+    require(can_call_back(), CL_OUT_OF_RESOURCES);
     of.add_destructor(function, user_data);
   });
 }

@@ -4,6 +4,7 @@
 #include "icd/boundary.h"
 #include "runtime/client/objects/platform.h"
 #include "runtime/client/program/program.h"
+#include "runtime/client/support/callback_thread.h"
 
 namespace {
 
@@ -39,6 +40,7 @@ std::vector<Device*> devices_of(const std::vector<Device*>& known, cl_uint count
 Program::Notify notify_of(Program::Callback callback, void* user_data) {
   // "CL_INVALID_VALUE if pfn_notify is NULL but user_data is not NULL."
   require(callback != nullptr || user_data == nullptr, CL_INVALID_VALUE);
+  require(callback == nullptr || can_call_back(), CL_OUT_OF_RESOURCES);
   return {callback, user_data};
 }
 

@@ -1,6 +1,7 @@
 #include "server/execution/queue_watch.h"
 
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "server/completion/completion_notifier.h"
@@ -15,11 +16,15 @@ cl_int QueueWatch::when_ended(Queue& queue, Then then, Worker& worker) {
     clRetainCommandQueue(queue.native());
     // Also released if the worker drops this job.
     const std::shared_ptr<_cl_command_queue> native(queue.native(), clReleaseCommandQueue);
-    worker.post([native, progress = queue.progress(), count, then = std::move(then)] {
-      const cl_int error = clFinish(native.get());
-      progress->ended(count);
-      then(error);
-    });
+    try {
+      worker.post([native, progress = queue.progress(), count, then = std::move(then)] {
+        const cl_int error = clFinish(native.get());
+        progress->ended(count);
+        then(error);
+      });
+    } catch (const std::system_error&) {  // no thread
+      return CL_OUT_OF_RESOURCES;
+    }
     return CL_SUCCESS;
   }
   Native<cl_event> marker;

@@ -12,6 +12,7 @@ LinkDialer::Dialed DaemonLinkDialer::dial(const Wanted& wanted, std::chrono::mil
   DialedMessage answer{};
   if (!packet.read(answer)) throw ConnectionError("the server is ending");
   if (answer.is_gone != 0) throw StreamGone(std::string(answer.failure));
+  if (packet.lacks_descriptors) throw ConnectionError("the server has too many open files");
   if (packet.descriptors.empty()) throw ConnectionError(std::string(answer.failure));
   const TransportKind kind = wanted.pin ? TransportKind::kTls : TransportKind::kTcp;
   return {tcp::adopt(packet.descriptors.front().release(), kind),

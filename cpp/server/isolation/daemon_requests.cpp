@@ -87,7 +87,7 @@ void DaemonRequests::done(SessionChannel::Packet packet) {
   if (at == replies_.end()) return;
   at->second.is_there = true;
   at->second.failure = message.failure;
-  at->second.error = message.error;
+  at->second.error = packet.lacks_descriptors ? -EMFILE : message.error;
   at->second.checksum = message.checksum;
   if (!packet.descriptors.empty()) at->second.descriptor = std::move(packet.descriptors.front());
   changed_.notify_all();

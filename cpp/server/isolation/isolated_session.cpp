@@ -206,6 +206,7 @@ void IsolatedSession::find(const StoreMessage& message) {
 }
 
 void IsolatedSession::keep(const StoreMessage& message, SessionChannel::Packet& packet) {
+  if (packet.lacks_descriptors) return answer(message.number, "the server has too many open files", Descriptor());
   const auto memory = std::make_shared<Descriptor>(std::move(packet.descriptors.front()));
   const bool is_upload = packet.type == PacketType::kKeepUpload;
   run_request(message.number, [this, key = message.key, memory, is_upload] {

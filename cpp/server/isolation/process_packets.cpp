@@ -30,14 +30,15 @@ const char* words(ProcessState state) {
 
 std::string objection(const SessionChannel::Packet& packet, ProcessState state) {
   if (packet.type == PacketType::kUnreadable) {
-    return "sent a packet that is too short or too long, or whose descriptors could not all be taken";
+    return "sent a packet that is too short or too long";
   }
   const PacketRule* const rule = rule_of(packet.type);
   if (rule == nullptr) {
     return format_text("sent a packet of type {}, which no process may send", static_cast<std::uint32_t>(packet.type));
   }
   if (!rule->allows(state)) return format_text("sent {} {}", rule->name, words(state));
-  if (packet.descriptors.size() != rule->descriptors) {
+  const bool has_lost_them = packet.lacks_descriptors && rule->descriptors != 0;  // there was no room for them here
+  if (packet.descriptors.size() != rule->descriptors && !has_lost_them) {
     return format_text("sent {} with {} descriptors instead of {}", rule->name, packet.descriptors.size(),
                        rule->descriptors);
   }

@@ -117,8 +117,9 @@ std::optional<SessionChannel::Packet> SessionChannel::receive() {
   } while (size < 0 && errno == EINTR);
   if (size > 0) packet.descriptors = take_descriptors(message);
   if (size <= 0) return std::nullopt;
-  const bool is_short = size < static_cast<ssize_t>(sizeof packet.type);
-  if (is_short || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
+  packet.lacks_descriptors = (message.msg_flags & MSG_CTRUNC) != 0;
+  if (packet.lacks_descriptors) packet.descriptors.clear();
+  if (size < static_cast<ssize_t>(sizeof packet.type) || (message.msg_flags & MSG_TRUNC) != 0) {
     packet.type = PacketType::kUnreadable;
     packet.payload.clear();
     return packet;

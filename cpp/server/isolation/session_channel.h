@@ -20,7 +20,7 @@ namespace remotecl::server {
 // The messages between a daemon that isolates sessions and the process of a session. Both run the same
 // program.
 enum class PacketType : std::uint32_t {
-  kUnreadable = 0,  // not sent: what has come was too short or too long, or not all of its descriptors could be taken
+  kUnreadable = 0,  // not sent: what has come was too short or too long
   kReady = 1,       // the process is contained and has opened its driver
   kBegin,           // a session, with its control connection and its pages of allowances and claims
   kFurther,         // another connection of the session
@@ -156,6 +156,7 @@ class SessionChannel {
     PacketType type;
     std::vector<std::byte> payload;
     std::vector<Descriptor> descriptors;
+    bool lacks_descriptors;  // this process had no room for them
 
     // Returns false if the payload is not of this kind.
     template <class Message>

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/new_thread.h"
 #include "runtime/handshake/rdma_acceptor.h"
 #include "runtime/transport/rdma/rdma_ports.h"
 #include "runtime/transport/tcp/tcp.h"
@@ -55,7 +57,9 @@ class SessionProcess {
   // `failures`: the result of contain(), one line each.
   void run(std::string_view failures) {
     channel_.send(PacketType::kReady, ReadyMessage{failures});
-    while (auto packet = channel_.receive()) take(*packet);
+    while (auto packet = channel_.receive()) {
+      guarded([&] { take(*packet); });
+    }
     // The daemon closes the session, or has ended.
     requests_.stop();
     if (!host_) std::_Exit(0);
@@ -64,6 +68,16 @@ class SessionProcess {
   }
 
  private:
+  // What the process lacks ends its session, and the client learns what it was.
+  template <class Work>
+  void guarded(const Work& work) {
+    try {
+      work();
+    } catch (const std::exception& error) {
+      end(std::string("the server's process of this session cannot go on: ") + error.what());
+    }
+  }
+
   void take(SessionChannel::Packet& packet) {
     if (packet.type == PacketType::kBegin && !host_) return begin(std::move(packet));
     if (!host_) return;
@@ -98,6 +112,7 @@ class SessionProcess {
 
   void begin(SessionChannel::Packet packet) {
     BeginMessage message;
+    if (packet.lacks_descriptors) throw std::system_error(EMFILE, std::system_category());
     if (!packet.read(message) || packet.descriptors.size() != 3) return;
     // Ends the process when the driver does not let go of the session.
     host_ = std::make_unique<SessionHost>(
@@ -106,7 +121,7 @@ class SessionProcess {
         [this](Session& session) { end(session.lifetime().end_reason()); }, store_, rdma_, socket_brokers());
     host_->loads().exchange(
         [this](bool wanted) { channel_.deliver(PacketType::kWatchLoads, WatchLoads{wanted ? 1u : 0u}); });
-    session_ = std::thread([this, packet = std::move(packet)]() mutable { serve(packet); });
+    session_ = new_thread([this, packet = std::move(packet)]() mutable { guarded([&] { serve(packet); }); });
   }
 
   MakeSocketBroker socket_brokers() {
@@ -188,17 +203,24 @@ class SessionProcess {
   }
 
   void further(SessionChannel::Packet packet) {
-    std::thread([this, packet = std::move(packet)]() mutable {
-      ConnectionFields message;
-      if (!packet.read(message) || packet.descriptors.size() != 1) return;
-      auto connection = incoming(message, packet.descriptors[0]);
-      if (!connection) return;
-      try {
-        host_->serve_further(*connection);
-      } catch (const std::exception& error) {
-        log_error("a connection ended: {}", error.what());
-      }
-    }).detach();
+    if (packet.lacks_descriptors) return log_error("a connection ended: there are too many open files");
+    try {
+      std::thread([this, packet = std::move(packet)]() mutable {
+        try {
+          serve_further(packet);
+        } catch (const std::exception& error) {
+          log_error("a connection ended: {}", error.what());
+        }
+      }).detach();
+    } catch (const std::system_error& error) {
+      log_error("no thread for a new connection: {}", error.what());
+    }
+  }
+
+  void serve_further(SessionChannel::Packet& packet) {
+    ConnectionFields message;
+    if (!packet.read(message) || packet.descriptors.size() != 1) return;
+    if (auto connection = incoming(message, packet.descriptors[0])) host_->serve_further(*connection);
   }
 
   void answer(const SessionChannel::Packet& packet) {
@@ -208,7 +230,10 @@ class SessionProcess {
   }
 
   void send_report(PacketType type, std::uint64_t number, std::chrono::seconds patience, std::string_view why = {}) {
-    const std::vector<std::byte> report = encode(host_->report(Viewer::of_all(), patience));
+    StatusReport status;
+    status.devices.resize(driver_.devices().size());
+    if (host_) status = host_->report(Viewer::of_all(), patience);
+    const std::vector<std::byte> report = encode(status);
     const ReportMessage message{number, report, why};
     // An answer to the daemon is sent by the thread that receives, which must not wait for the daemon.
     type == PacketType::kEnded ? channel_.deliver(type, message) : channel_.send(type, message);

@@ -24,7 +24,11 @@ PeerLink::PeerLink(const PeerContext& context, PeerId peer, LinkId id, const Sec
                    }),
       outbox_(connections_.control(), context.transfers.counters()),
       bulk_receiver_(context.transfers, outbox_, BulkReceiver::Pushes::kRefused),
-      bulk_sender_(context.transfers, [this] { close(); }),
+      bulk_sender_(context.transfers,
+                   [this](const std::string& lack) {
+                     if (!lack.empty()) loss_.add_reason(lack);
+                     close();
+                   }),
       inbox_(context.issuer, context.transfers.counters()),
       signals_(outbox_, context.transfers.counters()),
       transfers_(context.transfers, bulk_receiver_, bulk_sender_, outbox_),

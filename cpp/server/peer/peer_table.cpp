@@ -1,6 +1,7 @@
 #include "server/peer/peer_table.h"
 
 #include <algorithm>
+#include <set>
 
 #include "runtime/crypto/secret.h"
 #include "runtime/handshake/bulk_upgrade.h"
@@ -29,11 +30,14 @@ void PeerTable::accept(PeerId peer, LinkId link, const Secret& secret) {
 }
 
 std::optional<PeerTable::Invited> PeerTable::find(const Hello& hello, Deadline deadline) {
+  std::set<std::pair<PeerId, LinkId>>
+      refuted;  // a proof costs an HMAC, and everybody who waits is woken for each invitation
   MutexLock lock(mutex_);
   for (;;) {
     if (stopped_) return std::nullopt;
     for (const auto& [id, peer] : peers_) {
-      if (peer.accepts && same_secret(connecting_proof(peer.secret, hello), hello.secret)) {
+      if (peer.accepts && refuted.emplace(id, peer.wanted).second &&
+          same_secret(connecting_proof(peer.secret, hello), hello.secret)) {
         return Invited{id, peer.secret};
       }
     }

@@ -53,10 +53,10 @@ Session::Session(const Shared& shared, std::unique_ptr<Connection> control, cons
 Session::~Session() = default;
 
 void Session::run() {
-  outbox_.add_encoded(client_.grant().device_list(shared_.driver));
-  outbox_.flush();
   std::string last_words;
   try {
+    outbox_.add_encoded(client_.grant().device_list(shared_.driver));
+    outbox_.flush();
     serve();
   } catch (const ProtocolError& error) {
     last_words = error.what();
@@ -269,13 +269,12 @@ void Session::end(const std::string& reason) {
 void Session::find_ends() {
   // Gives way to threads that work with the session.
   if (!mutex().try_lock()) return;
-  if (!closed_) {
-    objects_.queues.for_each([this](Queue& queue) REQUIRES(session_lock) {
-      if (queue_watch().find_end(queue)) issuer().touch(queue);
-    });
-    issuer().flush_queues();
-  }
-  mutex().unlock();
+  const MutexLock lock(mutex(), AdoptLock{});
+  if (closed_) return;
+  objects_.queues.for_each([this](Queue& queue) REQUIRES(session_lock) {
+    if (queue_watch().find_end(queue)) issuer().touch(queue);
+  });
+  issuer().flush_queues();
 }
 
 Traffic Session::traffic() const {

@@ -181,31 +181,25 @@ RdmaState SessionHost::rdma_wish_for(const Hello& hello, const Session& session)
   return rdma_->addresses(&cause).empty() ? RdmaState::unavailable(cause) : wish;
 }
 
-// Returns a carrier without a connection if the peer is gone or broke the rules.
+// Throws if the peer is gone or broke the rules, or where this process lacks something.
 StreamCarrier SessionHost::upgrade(IncomingConnection& incoming, Session& session, const Secret& secret,
                                    std::uint64_t features, StripeGroup& stripes, const std::string& with) {
   const Hello& hello = incoming.hello;
   const Secret key = rdma_key({hello.session, epoch_, secret}, hello.role, hello.features, features);
   const auto join = [&stripes](std::unique_ptr<Connection> first) { return stripes.join(std::move(first)); };
-  try {
-    StreamCarrier carrier = upgrade_bulk(std::move(incoming.connection), incoming.from,
-                                         {BulkEnd::Side::kAccepts,
-                                          features,
-                                          session.window(),
-                                          join,
-                                          key,
-                                          rdma_,
-                                          {},
-                                          rdma_wish_for(hello, session),
-                                          log_rdma(session.id(), with),
-                                          hold_locked(session.counters())});
-    carrier.connection = limit_rate(std::move(carrier.connection), session.grant().rate_limits());
-    return carrier;
-  } catch (const ConnectionError& error) {
-    const LogScope scope(session.id());
-    log_warning("{}", error.what());
-    return {};
-  }
+  StreamCarrier carrier = upgrade_bulk(std::move(incoming.connection), incoming.from,
+                                       {BulkEnd::Side::kAccepts,
+                                        features,
+                                        session.window(),
+                                        join,
+                                        key,
+                                        rdma_,
+                                        {},
+                                        rdma_wish_for(hello, session),
+                                        log_rdma(session.id(), with),
+                                        hold_locked(session.counters())});
+  carrier.connection = limit_rate(std::move(carrier.connection), session.grant().rate_limits());
+  return carrier;
 }
 
 // Serves a client or a peer that has lost a connection.
@@ -283,9 +277,9 @@ void SessionHost::serve_peer(IncomingConnection& incoming) {
   StripeGroup stripes(session->stripes(), stripes_of(features),
                       stripes_key({hello.session, epoch_, invited->secret}, hello.role, hello.features, features));
   welcome(*incoming.connection, epoch_, hello, invited->secret, features);
+  const LogScope scope(session->id());
   StreamCarrier carrier =
       upgrade(incoming, *session, invited->secret, features, stripes, "peer " + std::to_string(invited->peer));
-  if (carrier.connection == nullptr) return;
   session->peers().attach(*invited, hello.role, std::move(carrier), incoming.from);
 }
 
@@ -312,10 +306,14 @@ void SessionHost::serve_bulk(IncomingConnection& incoming) {
   StripeGroup stripes(session->stripes(), stripes_of(features),
                       stripes_key({hello.session, epoch_, session->secret()}, hello.role, hello.features, features));
   welcome(*incoming.connection, epoch_, hello, session->secret(), features);
-  StreamCarrier carrier = upgrade(incoming, *session, session->secret(), features, stripes, "the client");
-  if (carrier.connection == nullptr && number != 0) return channel->leave();  // the client retries further channels
-  if (carrier.connection == nullptr) return session->close("the bulk connection was lost");
-  if (!channel->attach(std::move(carrier))) return;
+  try {
+    if (!channel->attach(upgrade(incoming, *session, session->secret(), features, stripes, "the client"))) return;
+  } catch (const std::exception& error) {
+    const LogScope scope(session->id());
+    log_warning("{}", error.what());
+    if (number != 0) return channel->leave();  // the client retries further channels
+    return session->end_with(format_text("the bulk connection was lost: {}", error.what()));
+  }
   stripes.leave();
   channel->run();
 }

@@ -262,6 +262,7 @@ void BulkSender::connect(BulkTransport& transport) {
 }
 
 void BulkSender::post(Ref<OutgoingTransfer> transfer) {
+  std::string lack;
   try {
     MutexLock lock(thread_.mutex);
     if (thread_.is_stopping()) return;
@@ -269,9 +270,10 @@ void BulkSender::post(Ref<OutgoingTransfer> transfer) {
     thread_.start();
     return thread_.wake();
   } catch (const std::system_error& error) {
-    log_warning("no thread to send bulk data: {}", error.what());
+    lack = std::string("no thread to send bulk data: ") + error.what();
+    log_warning("{}", lack);
   }
-  lost_();
+  lost_(lack);
 }
 
 std::vector<Ref<OutgoingTransfer>> BulkSender::stop() {
@@ -317,6 +319,15 @@ Ref<OutgoingTransfer> BulkSender::take_passing(const PassingRule& rule, std::uin
 }
 
 void BulkSender::run() {
+  try {
+    send_all();
+  } catch (const std::exception& error) {
+    log_warning("cannot send bulk data: {}", error.what());
+    lost_(error.what());
+  }
+}
+
+void BulkSender::send_all() {
   std::optional<StagingSet> staging, passing_staging;
   for (;;) {
     Ref<OutgoingTransfer> transfer;
@@ -327,13 +338,15 @@ void BulkSender::run() {
         if (!thread_.rest() && is_idle()) return thread_.has_ended();
       }
       if (thread_.is_stopping()) return;
-      transfer = std::move(waiting_.front());
-      waiting_.pop_front();
       transport = transport_;
     }
-    if (!staging) {
-      staging.emplace(*transport);
-      passing_staging.emplace(*transport, kStagingSmallPiece);
+    if (!staging) staging.emplace(*transport);
+    if (!passing_staging) passing_staging.emplace(*transport, kStagingSmallPiece);
+    {
+      MutexLock lock(thread_.mutex);
+      if (waiting_.empty()) continue;
+      transfer = std::move(waiting_.front());
+      waiting_.pop_front();
     }
     PassingRule rule;
     const auto send_passing = [&](std::uint64_t sent, std::uint64_t left) {
@@ -345,7 +358,7 @@ void BulkSender::run() {
       return true;
     };
     const Between between = transport->may_alternate() ? Between(send_passing) : Between();
-    if (!send(std::move(transfer), *transport, *staging, between)) return lost_();
+    if (!send(std::move(transfer), *transport, *staging, between)) return lost_("");
   }
 }
 

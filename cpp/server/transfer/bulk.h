@@ -100,8 +100,9 @@ class BulkReceiver {
 class BulkSender {
  public:
   // `lost` is called on the sending thread when the transport has ended, and by post() if that thread cannot
-  // be started.
-  BulkSender(TransferTable& table, std::function<void()> lost) : table_(table), lost_(std::move(lost)) {}
+  // be started, with what the server lacks, if that was it.
+  using Lost = std::function<void(const std::string& lack)>;
+  BulkSender(TransferTable& table, Lost lost) : table_(table), lost_(std::move(lost)) {}
 
   void connect(BulkTransport& transport) EXCLUDES(thread_.mutex);
   void post(Ref<OutgoingTransfer> transfer) EXCLUDES(thread_.mutex);
@@ -118,12 +119,13 @@ class BulkSender {
       EXCLUDES(thread_.mutex);
   Ref<OutgoingTransfer> take_passing(const PassingRule& rule, std::uint64_t left) EXCLUDES(thread_.mutex);
   void run() EXCLUDES(thread_.mutex);
+  void send_all() EXCLUDES(thread_.mutex);
   bool is_idle() const REQUIRES(thread_.mutex) {
     return (waiting_.empty() || transport_ == nullptr) && !thread_.is_stopping();
   }
 
   TransferTable& table_;
-  const std::function<void()> lost_;
+  const Lost lost_;
   BulkTransport* transport_ GUARDED_BY(thread_.mutex) = nullptr;
   std::deque<Ref<OutgoingTransfer>> waiting_ GUARDED_BY(thread_.mutex);
   std::atomic<std::uint64_t> transfers_{0};

@@ -11,6 +11,8 @@ namespace {
 
 constexpr const char* kLost = "the bulk connection was lost";
 
+std::string lost_for(const std::string& lack) { return lack.empty() ? kLost : std::string(kLost) + ": " + lack; }
+
 }  // namespace
 
 BulkChannel::BulkChannel(TransferTable& transfers, StreamRecovery& recovery, unsigned number)
@@ -19,7 +21,7 @@ BulkChannel::BulkChannel(TransferTable& transfers, StreamRecovery& recovery, uns
       recovery_(recovery),
       number_(number),
       receiver_(transfers, outbox_, BulkReceiver::Pushes::kTaken, number),
-      sender_(transfers, [this] { strand_.close(kLost); }) {}
+      sender_(transfers, [this](const std::string& lack) { strand_.close(lost_for(lack)); }) {}
 
 void BulkChannel::pull(Ref<IncomingTransfer> transfer) {
   const TransferId id = transfer->id();
@@ -60,11 +62,9 @@ void BulkChannel::run() {
   sender_.connect(*transport);
   try {
     receiver_.run(*transport);
-    std::string words = kLost;
     const std::string reason = stream() != nullptr ? stream()->reason() : "";
-    if (!transport->violation().empty()) words = transport->violation();
-    if (!reason.empty()) words.append(": ").append(reason);
-    strand_.close(words);
+    const std::string& violation = transport->violation();
+    strand_.close(violation.empty() ? lost_for(reason) : violation);
   } catch (const std::exception& error) {
     log_warning("{}", error.what());
     strand_.close(error.what());

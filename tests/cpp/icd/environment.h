@@ -20,9 +20,11 @@ class Environment : public ::testing::Environment {
   explicit Environment(int daemons, std::vector<std::string> daemon_environment = {}, bool speaks_tls = false)
       : count_(daemons), daemon_environment_(std::move(daemon_environment)), speaks_tls_(speaks_tls) {}
   // Daemons of which each has an environment of its own.
-  static Environment* with_environments(std::vector<std::vector<std::string>> environments) {
+  static Environment* with_environments(std::vector<std::vector<std::string>> environments,
+                                        std::vector<std::string> options = {}) {
     auto* const environment = new Environment(static_cast<int>(environments.size()));
     environment->environments_ = std::move(environments);
+    environment->daemon_options_ = std::move(options);
     return environment;
   }
   // Daemons with these options, which can only be reached over a bad network if there are faults.

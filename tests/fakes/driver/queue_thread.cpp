@@ -1,5 +1,9 @@
 // Threads that carry out what queues hold. Each lives from a flush until its queue is empty.
+#include <pthread.h>
+
 #include <condition_variable>
+#include <cstdlib>
+#include <memory>
 #include <thread>
 
 #include "fakes/driver/objects.h"
@@ -66,11 +70,15 @@ void run_first(cl_command_queue queue, Lock& lock) {
   lock.lock();
 }
 
-void serve(Held<_cl_command_queue> queue) {
+// `argument`: a reference to the queue.
+void* serve(void* argument) {
+  Held<_cl_command_queue> queue =
+      *std::unique_ptr<Held<_cl_command_queue>>(static_cast<Held<_cl_command_queue>*>(argument));
   Lock lock(driver_mutex());
   while (!queue->commands.empty()) run_first(queue.get(), lock);
   queue->has_thread = false;
   queue = {};
+  return nullptr;
 }
 
 }  // namespace
@@ -78,7 +86,10 @@ void serve(Held<_cl_command_queue> queue) {
 void start_thread(cl_command_queue queue) {
   if (queue->has_thread || queue->commands.empty()) return;
   queue->has_thread = true;
-  std::thread(serve, Held<_cl_command_queue>(queue)).detach();
+  // Not by the C++ library: tests that let the daemon's threads fail see who asks.
+  pthread_t thread{};
+  if (::pthread_create(&thread, nullptr, serve, new Held<_cl_command_queue>(queue)) != 0) std::abort();
+  ::pthread_detach(thread);
 }
 
 void wait_for(cl_command_queue queue, cl_event until) {

@@ -43,6 +43,7 @@ struct HostWorkPlan : Plan {
 
   void uses(auto&) const {}
   cl_int send(PendingCommand& command) REQUIRES(kMemoryMutex) {
+    if (!can_do_host_work()) return CL_OUT_OF_RESOURCES;
     CommandQueue& queue = command.queue();
     *work = {make_ref<Event>(queue, work_type, false), nullptr, Ref<CommandQueue>(&queue), std::move(run), nullptr};
     if (!written.empty()) work->written = InboundHostRanges::instance().begin(written.data(), written.size());

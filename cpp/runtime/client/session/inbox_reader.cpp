@@ -233,9 +233,13 @@ void InboxReader::pump(Pump how, const OptionalDeadline& deadline) {
       [[maybe_unused]] const auto taken = ::read(wake, &rings, sizeof rings);
     }
     const InboxReader* const former = std::exchange(this_thread_reads, this);
-    if (waits[0].revents != 0 && !owner_.read_control()) owner_.lose(connection_.control_end());
-    for (nfds_t i = 2; i < count; ++i) {
-      if (waits[i].revents != 0 && !entered[i - 2]->read()) lose_bulk(*entered[i - 2]);
+    try {
+      if (waits[0].revents != 0 && !owner_.read_control()) owner_.lose(connection_.control_end());
+      for (nfds_t i = 2; i < count; ++i) {
+        if (waits[i].revents != 0 && !entered[i - 2]->read()) lose_bulk(*entered[i - 2]);
+      }
+    } catch (const std::exception& error) {  // out of memory; what was being read is lost
+      owner_.lose(std::string("this program cannot go on with it: ") + error.what());
     }
     this_thread_reads = former;
   }

@@ -25,9 +25,16 @@ Session::Session(SessionGroup& group, const ServerName& server, std::uint32_t in
       replies_(loss_),
       reader_(connection_, loss_, *this) {
   reader_.start();
-  group_.submitter.add(connection_.shared_writer());
-  introduce();
-  group_.operations.add(*this);
+  try {
+    group_.submitter.add(connection_.shared_writer());
+    introduce();
+    group_.operations.add(*this);
+  } catch (...) {
+    loss_.expect();
+    lose("the session has not begun");
+    reader_.join();  // the reader uses this
+    throw;
+  }
 }
 
 Session::~Session() {

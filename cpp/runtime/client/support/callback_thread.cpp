@@ -12,16 +12,20 @@ namespace {
 
 class CallbackThread {
  public:
+  bool start() {
+    const MutexLock lock(mutex_);
+    try {
+      if (!started_) std::thread([this] { run(); }).detach();
+      started_ = true;
+    } catch (const std::system_error&) {
+    }
+    return started_;
+  }
+
   void post(std::function<void()> callback) {
+    start();
     const MutexLock lock(mutex_);
     queue_.push_back(std::move(callback));
-    if (!started_) {
-      try {
-        std::thread([this] { run(); }).detach();
-        started_ = true;
-      } catch (const std::system_error&) {  // it may succeed later; the posting thread must not run the callback
-      }
-    }
     wanted_.notify_one();
   }
 
@@ -45,18 +49,23 @@ class CallbackThread {
   bool started_ GUARDED_BY(mutex_) = false;
 };
 
+// Never destroyed, because callbacks may still run while the process exits.
+CallbackThread& callbacks() {
+  static auto& thread = *new CallbackThread;
+  return thread;
+}
+
+CallbackThread& host_work() {
+  static auto& thread = *new CallbackThread;
+  return thread;
+}
+
 }  // namespace
 
-// Never destroyed, because callbacks may still run while the process exits.
+bool can_call_back() { return callbacks().start(); }
+void post_callback(std::function<void()> callback) { callbacks().post(std::move(callback)); }
 
-void post_callback(std::function<void()> callback) {
-  static auto& thread = *new CallbackThread;
-  thread.post(std::move(callback));
-}
-
-void post_host_work(std::function<void()> work) {
-  static auto& thread = *new CallbackThread;
-  thread.post(std::move(work));
-}
+bool can_do_host_work() { return host_work().start(); }
+void post_host_work(std::function<void()> work) { host_work().post(std::move(work)); }
 
 }  // namespace remotecl

@@ -1,7 +1,6 @@
 #include "runtime/transport/shm/shared_memory.h"
 
 #include <span>
-#include <system_error>
 #include <utility>
 
 #include "runtime/base/settings.h"
@@ -22,14 +21,6 @@ MutableBytes as_received(T& value) {
 
 constexpr std::uint64_t kNo = 0;  // no segment has this answer
 
-std::unique_ptr<Connection> connect(std::unique_ptr<SharedMemorySegment> segment, std::unique_ptr<Connection> stream) {
-  try {
-    return std::make_unique<SharedMemoryConnection>(std::move(segment), std::move(stream));
-  } catch (const std::system_error&) {  // out of descriptors; the peer sees the stream's end
-    return nullptr;
-  }
-}
-
 }  // namespace
 
 bool wanted() { return settings::on_or_off("REMOTECL_SHARED_MEMORY").value_or(true); }
@@ -41,7 +32,7 @@ std::unique_ptr<Connection> offer(std::unique_ptr<Connection> stream, std::size_
   if (!stream->write(as_sent(offer)) || !stream->read_exactly(as_received(answer))) return nullptr;
   if (answer == kNo) return stream;
   if (!segment || !segment->confirm(answer)) return nullptr;
-  return connect(std::move(segment), std::move(stream));
+  return std::make_unique<SharedMemoryConnection>(std::move(segment), std::move(stream));
 }
 
 std::unique_ptr<Connection> accept(std::unique_ptr<Connection> stream) {
@@ -50,7 +41,7 @@ std::unique_ptr<Connection> accept(std::unique_ptr<Connection> stream) {
   auto segment = SharedMemorySegment::open(offer);
   if (!stream->write(as_sent(segment ? segment->answer() : kNo))) return nullptr;
   if (!segment) return stream;
-  return connect(std::move(segment), std::move(stream));
+  return std::make_unique<SharedMemoryConnection>(std::move(segment), std::move(stream));
 }
 
 }  // namespace remotecl::shared_memory

@@ -13,6 +13,7 @@
 //   - a connection through memory, which keeps the stream connection as its doorbell (SharedMemoryConnection),
 //   - the given connection, if the two are on different hosts or may not share memory: a normal answer, or
 //   - null, if the peer is gone or broke the rules.
+// Both throw std::system_error where this process lacks descriptors for it; the peer sees the stream's end.
 namespace remotecl::shared_memory {
 
 // Returns false if REMOTECL_SHARED_MEMORY=off is in the environment.

@@ -169,7 +169,7 @@ void SharedMemoryConnection::shutdown() {
       futex_wake(*sleeps);
     }
   }
-  doorbell_->shutdown();
+  if (doorbell_ != nullptr) doorbell_->shutdown();  // none: keep_doorbell() has failed
 }
 
 bool SharedMemoryConnection::over() const {

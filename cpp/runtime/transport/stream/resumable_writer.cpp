@@ -2,12 +2,18 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
+#include <new>
 #include <utility>
 
 #include "runtime/protocol/sizes.h"
 
 namespace remotecl {
+namespace {
+
+// Nothing can be sent that could not be sent again.
+constexpr const char* kNoMemory = "there is no memory for what the other side has not confirmed yet";
+
+}  // namespace
 
 bool ResumableWriter::adopt_carrier() {
   if (generation_ != handover_.generation()) {
@@ -55,13 +61,15 @@ void ResumableWriter::offer(std::size_t size) { offered_.store(kept_.end() + siz
 void ResumableWriter::count_sent() { bytes_sent_.store(kept_.end(), std::memory_order_relaxed); }
 
 bool ResumableWriter::write(iovec* parts, int count) {
-  assert(count <= Connection::kPartsMax);
+  for (; count > Connection::kPartsMax; parts += Connection::kPartsMax, count -= Connection::kPartsMax) {
+    if (!write(parts, Connection::kPartsMax)) return false;
+  }
   const auto keep = [&]() REQUIRES(mutex_) {
     for (int i = 0; i < count; ++i) kept_.append({static_cast<const std::byte*>(parts[i].iov_base), parts[i].iov_len});
   };
   std::size_t size = 0;
   std::array<iovec, Connection::kPartsMax> sent;  // sending changes the vectors
-  std::copy_n(parts, std::min<std::size_t>(count, sent.size()), sent.begin());
+  std::copy_n(parts, count, sent.begin());
   for (int i = 0; i < count; ++i) size += parts[i].iov_len;
   return write_kept(size, keep, [&]() REQUIRES(mutex_) { return carrier_->write(sent.data(), count); });
 }
@@ -85,7 +93,12 @@ bool ResumableWriter::write_kept(std::size_t size, Keep&& keep, Send&& send) {
   offer(size);
   kept_.drop_until(acknowledged_.count());
   const bool is_sent = is_next && send();
-  keep();
+  try {
+    keep();
+  } catch (const std::bad_alloc&) {
+    handover_.end(kNoMemory);
+    return false;
+  }
   count_sent();
   if (kept_.owned() > kReplayBytesMax) is_crowded();
   if (is_sent) {
@@ -117,7 +130,12 @@ std::ptrdiff_t ResumableWriter::try_write(Bytes from) {
     return ended() ? -1 : 0;
   }
   const auto size = static_cast<std::size_t>(count);
-  kept_.append(from.first(size));
+  try {
+    kept_.append(from.first(size));
+  } catch (const std::bad_alloc&) {
+    handover_.end(kNoMemory);
+    return -1;
+  }
   sent_ += size;
   count_sent();
   return count;

@@ -33,6 +33,11 @@ std::string failure(const Address& address, const std::error_code& error) {
     return address.text() + " does not answer; is the machine up, and does a firewall let this port through?";
   }
   std::string remedy = "check the address and the network";
+  if (error == asio::error::no_descriptors || error == std::errc::too_many_files_open_in_system) {
+    remedy = "raise the limit (ulimit -n), or close files";
+  }
+  if (error == asio::error::no_memory || error == asio::error::no_buffer_space)
+    remedy = "this machine has no memory left";
   if (error == asio::error::host_unreachable || error == asio::error::network_unreachable) {
     remedy = "is this machine's network up, and is there a route to the server?";
   }
@@ -50,13 +55,19 @@ std::unique_ptr<StreamConnection> connect(const Address& address, std::chrono::m
   asio::io_context io;
   Socket::socket socket(io);
   std::error_code error = asio::error::timed_out;
-  asio::async_connect(socket, endpoints,
-                      [&error](const std::error_code& result, const Socket::endpoint&) { error = result; });
-  io.run_until(end);
-  if (!io.stopped()) {  // still connecting; closing the socket ends the operation
+  for (const Socket::endpoint& endpoint : endpoints) {
     socket.close();
-    io.run();
-    error = asio::error::timed_out;
+    socket.open(endpoint.protocol(), error);  // async_connect() would not say what is short
+    if (error) continue;
+    socket.async_connect(endpoint, [&error](const std::error_code& result) { error = result; });
+    io.restart();
+    io.run_until(end);
+    if (!io.stopped()) {  // still connecting; closing the socket ends the operation
+      socket.close();
+      io.run();
+      error = asio::error::timed_out;
+    }
+    if (!error || error == asio::error::timed_out) break;
   }
   const bool is_broken = error == asio::error::connection_reset || error == asio::error::connection_aborted;
   if (is_broken) throw BrokenConnection(failure(address, error));
