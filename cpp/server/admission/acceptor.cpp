@@ -1,5 +1,7 @@
 #include "server/admission/acceptor.h"
 
+#include <array>
+#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -92,7 +94,11 @@ void Acceptor::refuse(Connection& connection, Refusal why, WelcomeStatus status,
 
 void Acceptor::accept_all(tcp::Listener& listener) {
   AcceptTrouble trouble;
-  while (auto stream = listener.accept([&trouble](const std::error_code& why) { trouble.note(why); })) {
+  const auto note = [&](const std::error_code& why, StreamConnection* refused) {
+    trouble.note(why);
+    if (refused != nullptr) refuse_for(why.message(), *refused);
+  };
+  while (auto stream = listener.accept(note)) {
     trouble.end();
     if (tls_ != nullptr) {
       begin(tls_->wrap(std::move(stream)));
@@ -112,15 +118,28 @@ void Acceptor::begin(std::unique_ptr<Connection> connection) {
     MutexLock lock(mutex_);
     ++threads_;
   }
+  const auto waiting = std::make_shared<std::unique_ptr<Connection>>(std::move(connection));
   try {
-    std::thread([this, connection = std::move(connection), slot = std::move(*slot)]() mutable {
-      serve(std::move(connection), std::move(slot));
+    std::thread([this, waiting, slot = std::move(*slot)]() mutable {
+      serve(std::move(*waiting), std::move(slot));
     }).detach();
   } catch (const std::system_error& error) {
     log_error("no thread for a new connection: {}", error.what());
+    refuse_for("no thread can be started", plain(**waiting));
     MutexLock lock(mutex_);
     --threads_;
   }
+}
+
+// Reads what it says first: closing a connection with unread data may discard the answer.
+void Acceptor::refuse_for(const std::string& lack, Connection& connection) {
+  constexpr std::chrono::milliseconds kHelloTime{200};
+  std::array<std::byte, kHelloSize> hello;
+  connection.set_read_timeout(kHelloTime);
+  if (tls_ == nullptr) connection.read_exactly(hello);
+  refuse(connection, Refusal::kBusy, WelcomeStatus::kBusy,
+         "this server can serve nobody else now: " + lack +
+             "; try again when others have left, or ask whoever runs it to raise its limits");
 }
 
 void Acceptor::serve(std::unique_ptr<Connection> connection, PendingHandshakes::Slot slot) {

@@ -49,6 +49,7 @@ class Acceptor {
   // The connection below TLS, to answer a peer before its TLS handshake.
   Connection& plain(Connection& connection) const;
   void refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text);
+  void refuse_for(const std::string& lack, Connection& connection);
 
   const TlsServer* const tls_;
   const std::uint64_t epoch_;

@@ -59,6 +59,11 @@ bool fails(ResourceFaults::Kind kind, const void* caller) {
   if (!counts) return false;
   const std::uint64_t call = ++g_state->calls;
   if (call < g_state->first || call > g_state->last) return false;
+  // Where none is left, each that is closed can be had again.
+  if (kind == ResourceFaults::kDescriptor && g_state->last == UINT64_MAX) {
+    if (g_state->closed.fetch_sub(1) > 0) return false;
+    ++g_state->closed;
+  }
   ++g_state->failed;
   return true;
 }
@@ -134,6 +139,13 @@ int timerfd_create(clockid_t clock, int flags) noexcept {
 }
 int memfd_create(const char* name, unsigned flags) noexcept {
   return descriptor_or_failure(CALLER, SYS_memfd_create, name, flags);
+}
+int close(int descriptor) {
+  const long result = ::syscall(SYS_close, descriptor);
+  const bool counts = g_state != nullptr && g_state->kind == ResourceFaults::kDescriptor &&
+                      g_state->of_session_process == g_is_session_process && g_state->calls >= g_state->first;
+  if (result == 0 && counts && is_ours(CALLER)) ++g_state->closed;
+  return static_cast<int>(result);
 }
 int pipe2(int* ends, int flags) noexcept { return descriptor_or_failure(CALLER, SYS_pipe2, ends, flags); }
 int dup(int descriptor) noexcept { return descriptor_or_failure(CALLER, SYS_dup, descriptor); }

@@ -30,6 +30,7 @@ void ResourceFaults::begin(Kind kind, bool of_session_process, std::uint64_t fir
   state_->first = first;
   state_->last = last;
   state_->calls = state_->failed = 0;
+  state_->closed = 0;
   state_->of_session_process = of_session_process;
   state_->kind = kind;
 }

@@ -11,6 +11,7 @@ struct ResourceFaultsState {
   std::atomic<bool> of_session_process;    // only its calls count; otherwise only those of other processes
   std::atomic<std::uint64_t> first, last;  // the calls that fail, counted from 1
   std::atomic<std::uint64_t> calls, failed;
+  std::atomic<std::int64_t> closed;  // descriptors, since all fail
 };
 
 // Makes calls of one kind fail in processes that are started with the environment `setting`, as the system does that

@@ -202,7 +202,10 @@ void Platform::leave_all() {
   if (!platform.mutex_.try_lock()) return;
   const MutexLock lock(platform.mutex_, AdoptLock());
   if (platform.are_wanted_ && platform.is_listed_ && !platform.is_used_) wanted_servers::report_unused();
-  for (const auto& session : platform.sessions_) session->leave();
+  try {
+    for (const auto& session : platform.sessions_) session->leave();
+  } catch (const std::exception&) {  // out of memory; the servers notice by themselves
+  }
 }
 
 void Platform::add(const ServerName& name, std::unique_ptr<Session> session) {

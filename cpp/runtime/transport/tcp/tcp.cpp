@@ -96,6 +96,7 @@ constexpr std::chrono::milliseconds kNameTimeout{5000};
 // Pauses after running out of descriptors: long enough to cost nothing, short enough that clients do not
 // notice.
 constexpr std::chrono::milliseconds kFirstPause{10}, kLongestPause{500};
+constexpr std::chrono::milliseconds kPatience{3000};  // until a connection that cannot be accepted is refused
 constexpr int kBacklog = 128;
 
 ConnectionError cannot_listen(const Address& address, const std::error_code& why) {
@@ -126,10 +127,15 @@ struct Listener::State {
   ~State() {
     ::close(socket);
     ::close(closing);
+    if (spare >= 0) ::close(spare);
+  }
+  void keep_spare() {
+    if (spare < 0) spare = ::fcntl(closing, F_DUPFD_CLOEXEC, 0);
   }
 
   const int socket;
   const int closing = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  int spare = -1;  // is given up for a connection that must be refused
   Address address;
 };
 
@@ -183,7 +189,9 @@ Listener::~Listener() = default;
 Address Listener::address() const { return state_->address; }
 
 std::unique_ptr<StreamConnection> Listener::accept(const Trouble& trouble) {
-  for (auto pause = kFirstPause;;) {
+  auto pause = kFirstPause;
+  for (auto waited = kFirstPause;;) {
+    state_->keep_spare();
     pollfd waits[2] = {{state_->socket, POLLIN, 0}, {state_->closing, POLLIN, 0}};
     if (::poll(waits, 2, -1) < 0 && errno != EINTR) return nullptr;
     if (waits[1].revents != 0) return nullptr;
@@ -191,10 +199,17 @@ std::unique_ptr<StreamConnection> Listener::accept(const Trouble& trouble) {
     const int accepted = ::accept4(state_->socket, nullptr, nullptr, SOCK_CLOEXEC);
     if (accepted >= 0) return adopt(accepted);
     const std::error_code error(errno, std::system_category());
-    if (trouble && is_want_of_resources(error)) trouble(error);
+    if (trouble && is_want_of_resources(error)) {
+      const bool is_late = waited >= kPatience && state_->spare >= 0;
+      if (is_late) ::close(std::exchange(state_->spare, -1));
+      const int refused = is_late ? ::accept4(state_->socket, nullptr, nullptr, SOCK_CLOEXEC) : -1;
+      trouble(error, refused >= 0 ? adopt(refused).get() : nullptr);
+      if (refused >= 0) continue;
+    }
     // Keeps listening for later connections, without a busy loop.
     pollfd closing{state_->closing, POLLIN, 0};
     ::poll(&closing, 1, static_cast<int>(pause.count()));
+    waited += pause;
     pause = std::min(2 * pause, kLongestPause);
   }
 }

@@ -37,8 +37,9 @@ class Listener {
 
   Address address() const;  // with the port actually used
   // Blocks until the next connection; returns null once close() was called. If descriptors or memory run out,
-  // keeps trying, and reports each failed attempt to `trouble`.
-  using Trouble = std::function<void(const std::error_code&)>;
+  // keeps trying, and reports each failed attempt to `trouble`. A connection that has waited for some seconds is given
+  // to it in a descriptor that was kept for that, to be told why it is closed; otherwise null.
+  using Trouble = std::function<void(const std::error_code&, StreamConnection*)>;
   std::unique_ptr<StreamConnection> accept(const Trouble& trouble = {});
   void close();
 
