@@ -111,17 +111,25 @@ class SessionProcess {
   }
 
   void begin(SessionChannel::Packet packet) {
-    BeginMessage message;
     if (packet.lacks_descriptors) throw std::system_error(EMFILE, std::system_category());
-    if (!packet.read(message) || packet.descriptors.size() != 3) return;
-    // Ends the process when the driver does not let go of the session.
-    host_ = std::make_unique<SessionHost>(
-        handler_table(), driver_, refusals_, message.epoch, peers_,
-        [this](const LinkAsker&) { return Ref<LinkDialer>(make_ref<DaemonLinkDialer>(requests_)); },
-        [this](Session& session) { end(session.lifetime().end_reason()); }, store_, rdma_, socket_brokers());
-    host_->loads().exchange(
-        [this](bool wanted) { channel_.deliver(PacketType::kWatchLoads, WatchLoads{wanted ? 1u : 0u}); });
-    session_ = new_thread([this, packet = std::move(packet)]() mutable { guarded([&] { serve(packet); }); });
+    const auto shared = std::make_shared<SessionChannel::Packet>(std::move(packet));
+    BeginMessage message;
+    if (!shared->read(message) || shared->descriptors.size() != 3) return;
+    try {
+      // Ends the process when the driver does not let go of the session.
+      host_ = std::make_unique<SessionHost>(
+          handler_table(), driver_, refusals_, message.epoch, peers_,
+          [this](const LinkAsker&) { return Ref<LinkDialer>(make_ref<DaemonLinkDialer>(requests_)); },
+          [this](Session& session) { end(session.lifetime().end_reason()); }, store_, rdma_, socket_brokers());
+      host_->loads().exchange(
+          [this](bool wanted) { channel_.deliver(PacketType::kWatchLoads, WatchLoads{wanted ? 1u : 0u}); });
+      session_ = new_thread([this, shared] { guarded([&] { serve(*shared); }); });
+    } catch (const std::exception& error) {  // nobody else would answer the client
+      const auto connection = tcp::adopt(shared->descriptors[0].release(), message.connection.kind);
+      refuse(*connection, message.epoch, WelcomeStatus::kBusy,
+             std::string("the process for its session cannot go on: ") + error.what());
+      throw;
+    }
   }
 
   MakeSocketBroker socket_brokers() {
@@ -232,7 +240,10 @@ class SessionProcess {
   void send_report(PacketType type, std::uint64_t number, std::chrono::seconds patience, std::string_view why = {}) {
     StatusReport status;
     status.devices.resize(driver_.devices().size());
-    if (host_) status = host_->report(Viewer::of_all(), patience);
+    try {
+      if (host_) status = host_->report(Viewer::of_all(), patience);
+    } catch (const std::exception&) {  // it lacks something
+    }
     const std::vector<std::byte> report = encode(status);
     const ReportMessage message{number, report, why};
     // An answer to the daemon is sent by the thread that receives, which must not wait for the daemon.

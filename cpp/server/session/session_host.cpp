@@ -230,6 +230,9 @@ void SessionHost::serve_return(IncomingConnection& incoming) {
   if (!back) return;
   incoming.handshake_slot.leave_proved();
   ResumableConnection& stream = *streams[back->secret].connection;
+  if (const std::string why = stream.reason(); !why.empty()) {
+    return refuse(*incoming.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession, why);
+  }
   const ResumableConnection::Attempt attempt = stream.detach();
   if (const auto fit = stream.fit(back->received); fit != ResumableConnection::Fit::kFits) {
     const bool is_late = fit == ResumableConnection::Fit::kOutdated;  // the stream may have moved on since

@@ -36,10 +36,12 @@ const char* name_of(Kind kind) {
 // What a refusal may say.
 std::regex words_of(Kind kind) {
   constexpr const char* kWords[] = {"", "[Tt]hread|Resource temporarily unavailable",
-                                    "[Tt]oo many open files|descriptor", "memory|bad_alloc|there is no answer", "[Nn]o space"};
+                                    "[Tt]oo many open files|descriptor", "memory|bad_alloc|there is no answer",
+                                    "[Nn]o space"};
   // Or an error of OpenCL that says it, CL_OUT_OF_RESOURCES or CL_OUT_OF_HOST_MEMORY, or what an event has that waited
   // for such a command: CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST.
-  return std::regex(std::string(kWords[kind]) + "|OpenCL error -(5|6|14) ");
+  return std::regex(std::string(kWords[kind]) +
+                    "|OpenCL error -(5|6|14) |could not start a process for the session; its log says why");
 }
 
 struct Outcome {

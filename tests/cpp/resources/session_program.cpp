@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <iostream>
 #include <numeric>
 #include <thread>
@@ -70,8 +71,14 @@ std::vector<cl_device_id> one_device_of_each_server() {
   return first;
 }
 
+// Memory that commands may use as long as the process lives, whatever fails meanwhile.
+std::vector<int>& kept(std::size_t count, int value = 0) {
+  static auto& all = *new std::deque<std::vector<int>>;
+  return all.emplace_back(count, value);
+}
+
 void transfer(cl_context context, cl_command_queue queue, cl_kernel add, std::size_t count) {
-  std::vector<int> numbers(count);
+  std::vector<int>& numbers = kept(count);
   std::iota(numbers.begin(), numbers.end(), 1);
   const Owned<cl_mem> buffer = make_buffer(context, count * sizeof(int));
   check(clEnqueueWriteBuffer(queue, buffer, CL_FALSE, 0, count * sizeof(int), numbers.data(), 0, nullptr, nullptr));
@@ -108,7 +115,7 @@ void call_back(cl_command_queue queue) {
 
 // The client does this itself.
 void copy_on_the_host(cl_command_queue queue) {
-  std::vector<int> from(1000, 7), to(1000);
+  std::vector<int>&from = kept(1000, 7), &to = kept(1000);
   check(clEnqueueSVMMemcpy(queue, CL_FALSE, to.data(), from.data(), from.size() * sizeof(int), 0, nullptr, nullptr));
   check(clFinish(queue));
   expect(to == from, "a copy on the host");

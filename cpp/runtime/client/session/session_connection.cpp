@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "runtime/base/printable.h"
 #include "runtime/client/support/fork_guard.h"
 #include "runtime/client/support/stderr_notice.h"
 #include "runtime/handshake/handshake.h"
@@ -77,6 +78,10 @@ void SessionConnection::receive_device_list() {
     Bytes payload;
     const auto next = inbox_.next(code, payload);
     if (next == MessageBuffer::Next::kMessage) {
+      SessionError error;
+      if (code == SessionError::kCode && Decoder(payload).read(error)) {
+        throw ConnectionError(address_.text() + " said: " + printable(error.text));
+      }
       if (code != Code::kDeviceList) break;
       device_list_.assign(payload.begin(), payload.end());
       control_->set_read_timeout(std::chrono::milliseconds(0));
