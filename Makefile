@@ -38,7 +38,7 @@ help:
 	@echo "asan tsan  the tests with address and undefined-behaviour, or thread sanitizer"
 	@echo "fuzz       every fuzz target for FUZZ_SECONDS (600), with sanitizers; needs clang"
 	@echo "faults     4,000 lost, stalled and corrupted connections, 6,000 socket calls that fail inside of the processes and"
-	@echo "           200 killed daemons, under a workload that is checked"
+	@echo "           200 killed daemons, under a workload that is checked; each thread, descriptor, ... that cannot be had"
 	@echo "soak       100 clients with mixed work for SOAK_SECONDS (600), a third of them killed"
 	@echo "many-servers  one client of 256 daemons on the fake driver: connecting, a chain of kernels, 16 MiB to all"
 	@echo "namespaces the tests that need root for network namespaces; skipped without"
@@ -171,6 +171,8 @@ faults: build
 	REMOTECL_TEST_TLS=1 REMOTECL_TEST_FAULTS=1000 build/bin/remotecl_socket_faults_tests
 	REMOTECL_TEST_TLS=1 REMOTECL_BULK_STREAMS=3 REMOTECL_TEST_FAULTS=3000 build/bin/remotecl_socket_faults_tests
 	REMOTECL_TEST_KILLS=200 build/bin/remotecl_kill_tests
+	for process in client daemon session; do \
+	  REMOTECL_TEST_RESOURCES=$$process build/bin/remotecl_resources_tests || exit 1; done
 	REMOTECL_TEST_MISTAKES=20000 build/bin/remotecl_mistakes_tests
 	REMOTECL_TEST_STEPS=40000 build/bin/remotecl_random_programs_tests
 	REMOTECL_TEST_SHARED_MEMORY=1 REMOTECL_TEST_STEPS=40000 build/bin/remotecl_random_programs_tests

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,8 +28,18 @@ int give_up(int descriptor) {
   return -1;
 }
 
+// Whether a file of this size would kill the process (SIGXFSZ), which an application's process must not risk.
+bool is_over_limit(std::size_t size) {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < size;
+}
+
 // Memory of this size that takes further seals; -1: none.
 int make_memory(const char* name, std::size_t size) {
+  if (is_over_limit(size)) {
+    errno = EFBIG;
+    return -1;
+  }
   constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
   int descriptor = ::memfd_create(name, kFlags | MFD_NOEXEC_SEAL);
   if (descriptor < 0) descriptor = ::memfd_create(name, kFlags);  // Linux before 6.3

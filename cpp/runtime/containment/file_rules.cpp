@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 
 namespace remotecl {
 namespace {
@@ -75,6 +76,9 @@ std::uint64_t rights_known_to(long version) {
 
 void add_path(int rules, const std::string& path, std::uint64_t wanted) {
   const OpenFile file(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (file.number < 0 && (errno == EMFILE || errno == ENFILE)) {  // others are files that this machine does not have
+    throw std::system_error(errno, std::generic_category(), "no rule for " + path);
+  }
   struct stat status {};
   if (file.number < 0 || ::fstat(file.number, &status) != 0) return;
   const PathAttribute attribute{S_ISDIR(status.st_mode) ? wanted : wanted & kOnFiles, file.number};

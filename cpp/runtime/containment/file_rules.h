@@ -28,6 +28,7 @@ class FileRules {
   void allow_all_listening() { listens_anywhere_ = true; }
 
   // Applies the rules to this thread and everything it starts. Returns an empty text, or why they do not hold.
+  // Throws std::system_error where a descriptor is short: rules with gaps would make other things fail.
   std::string apply() const;
   // Whether a process with rules can move a file from one of its folders into another.
   static bool can_move_files();

@@ -159,6 +159,7 @@ int block_signals(bool takes_hangup) {
   if (takes_hangup) sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a write to a file that ulimit -f does not allow fails; the processes that it starts, too
   return signalfd(-1, &signals, SFD_CLOEXEC);
 }
 

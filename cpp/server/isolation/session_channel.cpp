@@ -103,8 +103,7 @@ bool SessionChannel::deliver(Bytes bytes, std::initializer_list<int> descriptors
 
 std::optional<SessionChannel::Packet> SessionChannel::receive() {
   Packet packet{};
-  packet.payload.resize(kPacketMax);
-  iovec parts[2] = {{&packet.type, sizeof packet.type}, {packet.payload.data(), packet.payload.size()}};
+  iovec parts[2] = {{&packet.type, sizeof packet.type}, {received_.data(), received_.size()}};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(kDescriptorsMax * sizeof(int))> control{};
   msghdr message{};
   message.msg_iov = parts;
@@ -121,10 +120,9 @@ std::optional<SessionChannel::Packet> SessionChannel::receive() {
   if (packet.lacks_descriptors) packet.descriptors.clear();
   if (size < static_cast<ssize_t>(sizeof packet.type) || (message.msg_flags & MSG_TRUNC) != 0) {
     packet.type = PacketType::kUnreadable;
-    packet.payload.clear();
     return packet;
   }
-  packet.payload.resize(static_cast<std::size_t>(size) - sizeof packet.type);
+  packet.payload.assign(received_.begin(), received_.begin() + (size - static_cast<ssize_t>(sizeof packet.type)));
   return packet;
 }
 

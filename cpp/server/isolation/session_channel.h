@@ -207,6 +207,8 @@ class SessionChannel {
   bool deliver(Bytes bytes, std::initializer_list<int> descriptors, int end);
 
   Descriptor end_;
+  std::vector<std::byte> received_ =
+      std::vector<std::byte>(kPacketMax);  // so that a packet needs no memory to be taken
 };
 
 }  // namespace remotecl::server

@@ -58,7 +58,15 @@ class SessionProcess {
   void run(std::string_view failures) {
     channel_.send(PacketType::kReady, ReadyMessage{failures});
     while (auto packet = channel_.receive()) {
-      guarded([&] { take(*packet); });
+      if (!host_) {
+        guarded([&] { take(*packet); });
+        continue;
+      }
+      try {
+        take(*packet);
+      } catch (const std::exception& error) {  // no reason to end the session
+        log_error("cannot do what the daemon asks: {}", error.what());
+      }
     }
     // The daemon closes the session, or has ended.
     requests_.stop();

@@ -97,9 +97,12 @@ bool holds_tree(const fs::path& root, const ClientFiles& files) {
   return same;
 }
 
-// Locks the folder against removal. Returns -1 if it does not exist.
+// Locks the folder against removal. Returns -1 if it does not exist. Throws if no descriptor is left.
 int lock_folder(const fs::path& folder) {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+  if (descriptor < 0 && (errno == EMFILE || errno == ENFILE)) {
+    throw fs::filesystem_error("cannot open a folder", folder, std::error_code(errno, std::generic_category()));
+  }
   if (descriptor < 0) return -1;
   struct stat opened {
   }, named{};

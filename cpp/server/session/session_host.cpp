@@ -86,10 +86,14 @@ void SessionHost::serve_session(IncomingConnection& incoming, const Admission& a
     session->outbox().hold();  // who ends it at once must not be faster than the Welcome
     sessions_.emplace(id, session);
   }
-  board_.add(session);
-  loads_.add(id, session->grant().weight());
-  watch_.add(session);
-  session->outbox().begin([&] { welcome(*control, epoch_, admission); });
+  try {
+    board_.add(session);
+    loads_.add(id, session->grant().weight());
+    watch_.add(session);
+    session->outbox().begin([&] { welcome(*control, epoch_, admission); });
+  } catch (const std::exception& error) {  // run() then ends at once, and leaves nothing behind
+    session->end_with(format_text("the server cannot begin this session: {}", error.what()));
+  }
   log_info("begins, from {}, for user {}", session->address().text(), session->grant().user().name());
   session->run();
   log_info("ends");
