@@ -173,6 +173,7 @@ faults: build
 	REMOTECL_TEST_KILLS=200 build/bin/remotecl_kill_tests
 	for process in client daemon session; do \
 	  REMOTECL_TEST_RESOURCES=$$process build/bin/remotecl_resources_tests || exit 1; done
+	REMOTECL_TEST_ISOLATE=1 REMOTECL_TEST_RESOURCES=daemon build/bin/remotecl_resources_tests --gtest_filter=-*Memory
 	REMOTECL_TEST_MISTAKES=20000 build/bin/remotecl_mistakes_tests
 	REMOTECL_TEST_STEPS=40000 build/bin/remotecl_random_programs_tests
 	REMOTECL_TEST_SHARED_MEMORY=1 REMOTECL_TEST_STEPS=40000 build/bin/remotecl_random_programs_tests
