@@ -86,7 +86,7 @@ class BulkSenderTest : public ServerTest {
   std::set<StagingSet*> stagings_;
   std::atomic<bool> is_lost_{false};
   OrderingTransport transport_;
-  BulkSender sender_{transfers_.table, [this] { is_lost_ = true; }};
+  BulkSender sender_{transfers_.table, [this](const std::string& /*lack*/) { is_lost_ = true; }};
 };
 
 TEST_F(BulkSenderTest, SmallTransferPassesALargeOneWithStagingMemoryOfItsOwn) {
