@@ -1,5 +1,6 @@
 // Commands that take long. The driver is a fake one, whose kernels take as long as they are told to on any processor.
 #include <cstdlib>
+#include <thread>
 
 #include "fakes/wire/wire_monitor.h"
 #include "server/isolation/ends.h"
@@ -133,6 +134,7 @@ TEST(LongCommandsTest, WhoHasWaitedForAnotherHasTheWholeTime) {
   LongWork first(server.address()), second(server.address());
   first.run_for(1200ms);
   first.client().ping();
+  std::this_thread::sleep_for(50ms);  // the driver begins it on a thread; otherwise the second one's may be faster
   second.run_for(1200ms);
   first.finish();
   second.finish();
