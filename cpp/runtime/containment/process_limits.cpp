@@ -10,7 +10,6 @@ namespace {
 
 constexpr rlim_t kFileMax = rlim_t{64} << 30;  // bytes; what a driver shares or caches is in files, too
 constexpr rlim_t kDescriptorsMax = 65536;
-constexpr rlim_t kThreadsMax = 4096;
 constexpr rlim_t kUntouched = rlim_t{8} << 30;  // bytes: stacks of threads and the like, of which little is used
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kIsSanitized = true;  // a sanitizer maps more than the machine has
@@ -41,7 +40,7 @@ void limit_process(const ProcessLimits& limits) {
   lower(RLIMIT_NOFILE, kDescriptorsMax);
   if (limits.bounds_memory && !kIsSanitized) lower(RLIMIT_DATA, memory_of_machine());
   // The system counts all threads of a user, and none of root's.
-  if (limits.is_only_one_of_user) lower(RLIMIT_NPROC, kThreadsMax);
+  if (limits.is_only_one_of_user) lower(RLIMIT_NPROC, kProcessThreadsMax);
 }
 
 }  // namespace remotecl

@@ -2,6 +2,9 @@
 
 namespace remotecl {
 
+// The most threads, with processes, of one session's or plugin's process.
+inline constexpr int kProcessThreadsMax = 4096;
+
 // What this process may take of the machine, beside what its other users need.
 struct ProcessLimits {
   bool bounds_memory = true;         // it takes no more of its own than the machine has; a GPU's driver reserves more

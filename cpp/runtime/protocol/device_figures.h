@@ -6,8 +6,8 @@ namespace remotecl {
 
 // Names of info queries that a server answers about a device and no driver does.
 
-// 32 bits: 1 if the driver has a binary of a program that was just built, so that servers ask each other for builds; 0
-// if it would have to compile for it, so that a recipe stands for the binary.
+// 32 bits: 1 if the driver has a binary of a program that was just built; 0 if it would have to compile for it, so that
+// a recipe stands for the binary.
 inline constexpr std::uint32_t kDeviceHasBinaries = 0x5243C006;
 // A cl_bool: whether kernels can have sockets there. Without it they cannot.
 inline constexpr std::uint32_t kDeviceKernelSockets = 0x5243C007;  // CL_DEVICE_REMOTECL_KERNEL_SOCKETS

@@ -163,9 +163,8 @@ NativeDriver::NativeDriver(const DeviceSelection& selection) {
     devices_.push_back(std::make_unique<Device>(index, candidate.platform, candidate.id));
   }
   for (const auto& device : devices_) {
-    // See BuildReport::build().
-    const std::uint32_t shares_builds = device->traits().quirks.compiles_for_binary ? 0 : 1;
-    device->say(kDeviceHasBinaries, std::as_bytes(std::span(&shares_builds, 1)));
+    const std::uint32_t has_binaries = device->traits().quirks.compiles_for_binary ? 0 : 1;
+    device->say(kDeviceHasBinaries, std::as_bytes(std::span(&has_binaries, 1)));
     const cl_bool takes_any_sub_buffer = device->traits().quirks.takes_any_sub_buffer;
     device->say(kDeviceTakesAnySubBuffer, std::as_bytes(std::span(&takes_any_sub_buffer, 1)));
   }

@@ -1,4 +1,3 @@
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <set>
@@ -6,7 +5,6 @@
 #include <utility>
 
 #include "runtime/protocol/program_recipe.h"
-#include "runtime/store/store.h"
 #include "server/handlers/build_lane.h"
 #include "server/handlers/handlers.h"
 #include "server/handlers/program_recipe.h"

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <vector>
 
+#include "runtime/containment/process_limits.h"
 #include "server/util/log.h"
 
 namespace remotecl::server {
@@ -74,7 +75,7 @@ void SessionCgroup::take(pid_t process) {
   fs::create_directory(group, error);
   group_ = group;
   write_to(group / "memory.oom.group", "1");
-  if (!write_to(group / "pids.max", std::to_string(kTasksMax)) ||
+  if (!write_to(group / "pids.max", std::to_string(kProcessThreadsMax)) ||
       !write_to(group / "cgroup.procs", std::to_string(process))) {
     log_warning("process {} has no control group of its own: {}", process, std::strerror(errno));
   }

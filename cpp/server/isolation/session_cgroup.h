@@ -28,13 +28,11 @@ class DelegatedCgroup {
   std::filesystem::path group_;
 };
 
-// The control group of one session's process: bounds its threads and processes also where they have the daemon's user,
-// for which RLIMIT_NPROC counts all sessions together. Where memory runs out, all of it ends. Does nothing if no group
-// was delegated.
+// The control group of one session's process: bounds its threads and processes (kProcessThreadsMax) also where they
+// have the daemon's user, for which RLIMIT_NPROC counts all sessions together. Where memory runs out, all of it ends.
+// Does nothing if no group was delegated.
 class SessionCgroup {
  public:
-  static constexpr int kTasksMax = 4096;
-
   explicit SessionCgroup(const DelegatedCgroup& parent = DelegatedCgroup::instance()) : parent_(parent) {}
   // Removes the group, which must be empty.
   ~SessionCgroup();

@@ -30,8 +30,8 @@ void PeerTable::accept(PeerId peer, LinkId link, const Secret& secret) {
 }
 
 std::optional<PeerTable::Invited> PeerTable::find(const Hello& hello, Deadline deadline) {
-  std::set<std::pair<PeerId, LinkId>>
-      refuted;  // a proof costs an HMAC, and everybody who waits is woken for each invitation
+  // A proof costs an HMAC, and everybody who waits is woken for each invitation.
+  std::set<std::pair<PeerId, LinkId>> refuted;
   MutexLock lock(mutex_);
   for (;;) {
     if (stopped_) return std::nullopt;

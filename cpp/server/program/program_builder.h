@@ -46,7 +46,7 @@ struct StoredRequest {
 
 // A build that is reported to the client before its native program is made.
 struct LateBuild {
-  std::optional<Digest> key;
+  Digest key;
   std::vector<std::byte> entry;  // of the store, with a binary
 };
 
