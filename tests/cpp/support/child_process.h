@@ -25,6 +25,8 @@ class ChildProcess {
 
   pid_t id() const { return id_; }  // -1: it has ended
   bool running();
+  // As waitpid gives it, after the end.
+  int status() const { return status_; }
   void signal(int signal) const;
   // Sends the signal and waits for the end.
   void end(int signal);

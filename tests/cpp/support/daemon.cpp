@@ -1,6 +1,7 @@
 #include "support/daemon.h"
 
 #include <signal.h>
+#include <sys/wait.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -44,7 +45,27 @@ const std::string& Daemon::address() {
   return address_;
 }
 
-void Daemon::kill() { process_.end(SIGKILL); }
-void Daemon::stop() { process_.end(SIGTERM); }
+Daemon::~Daemon() {
+  if (told_to_end_ || process_.running()) return;
+  if (const int status = process_.status(); status != 0) {
+    std::fprintf(stderr, "the daemon at %s ended by itself: %s %d\n", address_.c_str(),
+                 WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+  }
+}
+
+void Daemon::signal(int signal) {
+  if (signal != SIGSTOP && signal != SIGCONT) told_to_end_ = true;
+  process_.signal(signal);
+}
+
+void Daemon::kill() {
+  told_to_end_ = true;
+  process_.end(SIGKILL);
+}
+
+void Daemon::stop() {
+  told_to_end_ = true;
+  process_.end(SIGTERM);
+}
 
 }  // namespace remotecl::testing

@@ -17,6 +17,8 @@ class Daemon {
   // Starts it without waiting. `environment`: "NAME=value" entries in addition to this process's.
   explicit Daemon(const std::vector<std::string>& environment = {}, const std::vector<std::string>& options = {},
                   const std::string& listen = "127.0.0.1:0");
+  // Says on stderr how it ended, if nobody stopped it and it was killed or failed.
+  ~Daemon();
 
   // Writes FOLDER/certificate.pem and FOLDER/key.pem, and gives the pin of the key as a server's name has it.
   static std::string make_certificate(const std::string& folder);
@@ -25,12 +27,13 @@ class Daemon {
   const std::string& address();
   pid_t process() const { return process_.id(); }
   bool running() { return process_.running(); }
-  void signal(int signal) const { process_.signal(signal); }
+  void signal(int signal);
   void kill();  // SIGKILL, waits for the end
   void stop();  // SIGTERM, waits for the end
 
  private:
   ChildProcess process_;
+  bool told_to_end_ = false;
   std::string address_;
 };
 
