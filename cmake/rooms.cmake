@@ -2,7 +2,7 @@
 # directly or through others; scripts/layers.py checks this against the #include lines.
 
 function(remotecl_room_target folder result)
-  string(REGEX REPLACE "^runtime/" "" name ${folder})
+  string(REGEX REPLACE "^(runtime|extras)/" "" name ${folder})
   string(REPLACE "/" "_" name ${name})
   set(${result} remotecl_${name} PARENT_SCOPE)
 endfunction()
@@ -36,5 +36,18 @@ function(remotecl_rooms name)
   foreach(folder ${ARGN})
     remotecl_room_target(${folder} target)
     target_link_libraries(${name} INTERFACE ${target})
+  endforeach()
+endfunction()
+
+# remotecl_add_extras(TARGET EXTRA...): links the extras that this build has to a program or a library that makes them
+# known, and defines REMOTECL_HAS_EXTRA for each.
+function(remotecl_add_extras target)
+  set(RDMA remotecl_rdma)
+  set(STREAMS remotecl_streams_setup)
+  foreach(extra ${ARGN})
+    if(REMOTECL_${extra})
+      target_link_libraries(${target} PRIVATE ${${extra}})
+      target_compile_definitions(${target} PRIVATE REMOTECL_HAS_${extra})
+    endif()
   endforeach()
 endfunction()

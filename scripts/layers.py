@@ -3,7 +3,7 @@
 
 In C++ the rooms and what they use are read from the `remotecl_room(...)` lines of the CMakeLists.txt files. Fails when
 rooms use each other in a circle, when a file includes a header of a room that its own does not use, when a room uses
-another one without including any of its headers, and when a source is in no room's list.
+another one without including any of its headers, when the core uses an extra, and when a source is in no room's list.
 
 In Python a room is a module or a package in remotecl, and PYTHON_LAYERS has them all. Fails when a module imports one
 of a room that is not below its own, also where only types need it, when modules import each other in a circle, and when
@@ -23,6 +23,8 @@ CPP = ROOT / "cpp"
 PYTHON = ROOT / "python/remotecl"
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 MAIN = {"main.cpp"}  # of a program, which is no part of its room's library
+EXTRAS = "extras/"  # rooms that the core does not know, except those who put a program together
+COMPOSITION_ROOTS = {"icd/extras.cpp", "server/daemon/main.cpp"}
 KEYWORDS = {"SOURCES", "USES", "LIBRARIES", "PRIVATE_LIBRARIES"}
 # Each room imports those of lower layers only.
 PYTHON_LAYERS = (
@@ -113,10 +115,14 @@ def check_room(room: Room, rooms: dict[str, Room]) -> list[str]:
             other = room_of(name, rooms)
             if other is None or other is room:
                 continue
+            if other.folder.startswith(EXTRAS) and str(path.relative_to(CPP)) in COMPOSITION_ROOTS:
+                continue
             used.add(other.folder)
             if other.folder not in below:
                 problems.append(f"{path.relative_to(CPP)} includes {name}: {room.folder} does not use {other.folder}")
     problems += [f"{room.folder} uses {folder} and includes nothing of it" for folder in sorted(room.uses - used)]
+    if not room.folder.startswith(EXTRAS):
+        problems += [f"{room.folder} is core and uses {u}" for u in sorted(room.uses) if u.startswith(EXTRAS)]
     present = {str(path.relative_to(CPP / room.folder)) for path in room.files if path.suffix == ".cpp"}
     problems += [f"{room.folder}/{name} is in no list of sources" for name in sorted(present - room.sources - MAIN)]
     return problems

@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/transport/rdma/rdma_dialer.h"
-#include "runtime/transport/rdma/rdma_listener.h"
+#include "extras/rdma/rdma_dialer.h"
+#include "extras/rdma/rdma_listener.h"
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "plugins/boundary/call.h"
-#include "plugins/boundary/description.h"
+#include "extras/streams/boundary/call.h"
+#include "extras/streams/boundary/description.h"
 
 using namespace remotecl;
 using namespace remotecl::plugins;

@@ -3,12 +3,9 @@
 #include <utility>
 
 #include "runtime/handshake/handshake.h"
-#include "runtime/handshake/rdma_acceptor.h"
-#include "runtime/handshake/rdma_connector.h"
 #include "runtime/transport/bulk/stream_bulk_transport.h"
 #include "runtime/transport/compression/compression_mode.h"
 #include "runtime/transport/passing_failure.h"
-#include "runtime/transport/rdma/rdma_bulk_transport.h"
 #include "runtime/transport/shm/shared_memory.h"
 #include "runtime/transport/shm/shared_memory_connection.h"
 
@@ -37,23 +34,17 @@ std::unique_ptr<Connection> share_memory(std::unique_ptr<Connection> connection,
 }
 
 // The accepting side says where it can be reached by RDMA. The connection goes on without waiting for that.
-void add_rdma(StreamCarrier& carrier, Connection& connection, const Address& peer, const BulkEnd& end) {
-  auto slot = std::make_shared<RdmaSlot>(end.rdma_report, end.rdma_hold);
-  bool is_exchanged = false;
+std::shared_ptr<OffloadedStream> add_rdma(Connection& connection, const Address& peer, const BulkEnd& end) {
+  const BrokenConnection lost("a connection for bulk data with " + peer.text() + " was lost", true);
   if (end.side == BulkEnd::Side::kAccepts) {
-    is_exchanged = connection.write(encode_frame<RdmaOffer, kRdmaOfferSize>(end.rdma->offer(end.rdma_key, slot)));
-  } else {
-    std::array<std::byte, kRdmaOfferSize> offer;
-    is_exchanged = read_before(connection, offer, Patience::of_server(end.window));
-    if (is_exchanged) {
-      const auto decoded = decode_frame<RdmaOffer>(offer);
-      std::vector<Address> addresses = addresses_of(decoded);
-      if (end.may_dial) std::erase_if(addresses, [&end](const Address& each) { return !end.may_dial(each.host); });
-      carrier.connector = std::make_shared<RdmaConnector>(std::move(addresses), decoded.ticket, end.rdma_key, slot);
-    }
+    RdmaOffer offer{};
+    auto offloaded = end.rdma->offer(end, offer);
+    if (!connection.write(encode_frame<RdmaOffer, kRdmaOfferSize>(offer))) throw lost;
+    return offloaded;
   }
-  if (!is_exchanged) throw BrokenConnection("a connection for bulk data with " + peer.text() + " was lost", true);
-  carrier.rdma = std::move(slot);
+  std::array<std::byte, kRdmaOfferSize> offer;
+  if (!read_before(connection, offer, Patience::of_server(end.window))) throw lost;
+  return bulk_offload()->connect(decode_frame<RdmaOffer>(offer), end);
 }
 
 // Where no RDMA is beside the stream.
@@ -75,11 +66,11 @@ StreamCarrier upgrade_bulk(std::unique_ptr<Connection> first, const Address& pee
     carrier.memory = static_cast<SharedMemoryConnection*>(first.get());
     carrier.connection = std::move(first);
   } else {
-    if ((end.features & kFeatureRdma) != 0) add_rdma(carrier, *first, peer, end);
+    if ((end.features & kFeatureRdma) != 0) carrier.offloaded = add_rdma(*first, peer, end);
     carrier.connection = end.join(std::move(first));
   }
   carrier.may_compress =
-      (end.features & kFeatureCompression) != 0 && carrier.memory == nullptr && carrier.rdma == nullptr;
+      (end.features & kFeatureCompression) != 0 && carrier.memory == nullptr && carrier.offloaded == nullptr;
   return carrier;
 }
 
@@ -99,10 +90,7 @@ BulkLine open_bulk(StreamCarrier carrier, BulkRecovery recovery) {
   const CompressionMode compression = carrier.may_compress ? compression_mode() : CompressionMode::kOff;
   line.transport = std::make_unique<StreamBulkTransport>(std::move(carrier.connection), std::move(carrier.rdma_state),
                                                          compression, carrier.kind);
-  if (carrier.rdma != nullptr) {
-    line.transport = std::make_unique<RdmaBulkTransport>(std::move(line.transport), std::move(carrier.rdma),
-                                                         std::move(carrier.connector));
-  }
+  if (carrier.offloaded != nullptr) line.transport = carrier.offloaded->beside(std::move(line.transport));
   return line;
 }
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <memory>
 
-#include "runtime/handshake/rdma_acceptor.h"
+#include "runtime/handshake/bulk_offload.h"
 #include "runtime/protocol/frames.h"
 #include "runtime/transport/address.h"
 #include "runtime/transport/bulk/bulk_transport.h"
@@ -14,20 +14,17 @@
 
 namespace remotecl {
 
-class RdmaConnector;
-class RdmaSlot;
 class SharedMemoryConnection;
 
 // The carrier of a stream of a session or link once all handshakes are complete.
 struct StreamCarrier {
   std::shared_ptr<Connection> connection;
-  SharedMemoryConnection* memory = nullptr;    // the shared memory, if `connection` goes through it
-  bool is_resumable = false;                   // a new connection can resume the stream
-  std::shared_ptr<RdmaSlot> rdma{};            // null: no RDMA beside the connection
-  std::shared_ptr<RdmaConnector> connector{};  // makes its channels, on the side that connected; to be started
-  RdmaState rdma_state{};                      // why there is none
-  TransportKind kind = TransportKind::kTcp;    // of `connection`
-  bool may_compress = false;                   // both sides know how, and the bytes go through the connection
+  SharedMemoryConnection* memory = nullptr;      // the shared memory, if `connection` goes through it
+  bool is_resumable = false;                     // a new connection can resume the stream
+  std::shared_ptr<OffloadedStream> offloaded{};  // null: no RDMA beside the connection; to be started
+  RdmaState rdma_state{};                        // why there is none
+  TransportKind kind = TransportKind::kTcp;      // of `connection`
+  bool may_compress = false;                     // both sides know how, and the bytes go through the connection
 };
 
 // The arguments of upgrade_bulk() that differ between the two sides.
@@ -40,15 +37,16 @@ struct BulkEnd {
   std::uint64_t features;            // those that both sides have agreed on
   std::chrono::milliseconds window;  // how long a lost connection is retried
   Join join;
-  Secret rdma_key;               // of the stream, as returned by rdma_key()
-  RdmaAcceptor* rdma = nullptr;  // of the side that accepts, if kFeatureRdma is agreed on
+  Secret rdma_key;                      // of the stream, as returned by rdma_key()
+  BulkOffloadAcceptor* rdma = nullptr;  // of the side that accepts, if kFeatureRdma is agreed on
   // Whether the side that connects may do so by RDMA to this host; empty: to all.
   std::function<bool(const std::string& host)> may_dial = {};
   // The wish of this side, or why it has none.
   RdmaState rdma_wish = {};
-  // As RdmaSlot::Report.
+  // Called with the new state when RDMA has come or was lost, or will not come, on the thread that has noticed.
   std::function<void(const RdmaState&)> rdma_report = {};
-  // As RdmaSlot::Hold.
+  // Counts bytes of memory that is locked for the stream, as long as the result lives. Null if they would be too many.
+  // Empty: nothing bounds them.
   std::function<std::shared_ptr<const void>(std::uint64_t bytes)> rdma_hold = {};
 };
 

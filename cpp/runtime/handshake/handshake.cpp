@@ -7,7 +7,7 @@
 #include "runtime/base/printable.h"
 #include "runtime/crypto/secret.h"
 #include "runtime/handshake/proof.h"
-#include "runtime/handshake/rdma_request.h"
+#include "runtime/handshake/rdma_wish.h"
 #include "runtime/transport/compression/compression_mode.h"
 #include "runtime/transport/passing_failure.h"
 #include "runtime/transport/shm/shared_memory.h"

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "runtime/base/settings.h"
+#include "runtime/handshake/rdma_wish.h"
 #include "runtime/handshake/stripes.h"
 #include "runtime/transport/address.h"
 #include "runtime/transport/shm/shared_memory.h"
@@ -33,6 +34,12 @@
 #include "server/isolation/session_environment.h"
 #include "server/isolation/session_process.h"
 #include "server/util/log.h"
+#ifdef REMOTECL_HAS_RDMA
+#include "extras/rdma/rdma_offload.h"
+#endif
+#ifdef REMOTECL_HAS_STREAMS
+#include "extras/streams/setup/plugin_setup.h"
+#endif
 
 namespace {
 
@@ -67,14 +74,14 @@ bool is_open(const Address& address, const Options& options, const server::Limit
 
 // Where contained sessions accept RDMA channels; empty: nowhere. They get the RDMA device for that, and their
 // kernels could reach other machines through it, so the operator must have asked for RDMA.
-std::string rdma_of_sessions(const Options& options, const RdmaAcceptor* rdma) {
+std::string rdma_of_sessions(const Options& options, const BulkOffloadAcceptor* rdma) {
   const bool is_asked_for = rdma != nullptr && !options.rdma.empty();
   const bool is_encrypted = options.tls.is_on();
   return is_asked_for && !is_encrypted ? rdma->host() : "";
 }
 
 std::optional<server::ProcessCommand> isolation(const Options& options, bool is_open, bool has_store,
-                                                const RdmaAcceptor* rdma, const server::NativeDriver& driver,
+                                                const BulkOffloadAcceptor* rdma, const server::NativeDriver& driver,
                                                 std::string& words) {
   const auto choice = server::choose_isolation(
       options.isolation.is_chosen() ? std::optional(options.isolation.is_on) : std::nullopt, is_open, driver);
@@ -304,11 +311,19 @@ server::LogFormat log_format(const Options& options) {
   return options.log_format == "json" ? server::LogFormat::kJson : server::LogFormat::kText;
 }
 
+void set_up_plugins(Options& options) {
+#ifdef REMOTECL_HAS_STREAMS
+  if (auto driver = server::set_up_plugins(options.plugins)) options.devices.drivers.push_back(std::move(*driver));
+#else
+  if (options.plugins.is_used()) throw std::invalid_argument("this build of remotecl-server is without plugins");
+#endif
+}
+
 int act(Options& options) {
   if (!options.session_process.is_one) {
     if (options.isolation.filter != "auto") options.plugins.filter = options.isolation.filter;
     options.plugins.user = options.isolation.containment.user;
-    if (auto driver = server::set_up_plugins(options.plugins)) options.devices.drivers.push_back(std::move(*driver));
+    set_up_plugins(options);
   }
   if (options.lists_devices) {
     print_devices(server::NativeDriver(options.devices));
@@ -335,6 +350,9 @@ int act(Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
+#ifdef REMOTECL_HAS_RDMA
+  use_bulk_offload(rdma_offload());
+#endif
   try {
     Options options;
     if (const auto status = server::read_options(argc, argv, options)) return *status;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,10 +19,5 @@ struct PluginOptions {
 
   bool is_used() const { return has_streams || !files.empty() || !folders.empty(); }
 };
-
-// Passes the options to the plugins' driver through the environment of this process, so it must be called before the
-// first OpenCL call and before any thread. Returns the driver's library; nothing if no plugins are wanted. Throws
-// std::invalid_argument.
-std::optional<std::string> set_up_plugins(const PluginOptions& options);
 
 }  // namespace remotecl::server

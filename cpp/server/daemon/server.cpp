@@ -64,14 +64,14 @@ MakeSocketBroker open_sockets_here(const OwnPorts& ports) {
 
 Server::Server(const Address& address, const DeviceSelection& devices, std::optional<AccessToken> token,
                std::optional<TlsServer> tls, LimitsTable limits, std::optional<ProcessCommand> isolation,
-               PeerRules peers, Store* store, RdmaAcceptor* rdma)
+               PeerRules peers, Store* store, BulkOffloadAcceptor* rdma)
     : Server(
           address, devices, std::move(token), std::move(tls), std::move(limits),
           [&isolation](const NativeDriver&) { return std::move(isolation); }, std::move(peers), store, rdma) {}
 
 Server::Server(const Address& address, const DeviceSelection& devices, std::optional<AccessToken> token,
                std::optional<TlsServer> tls, LimitsTable limits, const ChooseIsolation& choose, PeerRules peers,
-               Store* store, RdmaAcceptor* rdma)
+               Store* store, BulkOffloadAcceptor* rdma)
     : tls_(std::move(tls)),
       driver_(devices),
       isolation_(choose(driver_)),

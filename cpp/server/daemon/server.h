@@ -9,7 +9,7 @@
 
 #include "runtime/base/mutex.h"
 #include "runtime/handshake/access_token.h"
-#include "runtime/handshake/rdma_acceptor.h"
+#include "runtime/handshake/bulk_offload.h"
 #include "runtime/store/store.h"
 #include "runtime/transport/tls/tls.h"
 #include "server/admission/acceptor.h"
@@ -39,12 +39,12 @@ class Server {
   // `limits`. Throws NoDevice, ConnectionError, LimitsError.
   Server(const Address& address, const DeviceSelection& devices, std::optional<AccessToken> token = {},
          std::optional<TlsServer> tls = {}, LimitsTable limits = {}, std::optional<ProcessCommand> isolation = {},
-         PeerRules peers = {}, Store* store = nullptr, RdmaAcceptor* rdma = nullptr);
+         PeerRules peers = {}, Store* store = nullptr, BulkOffloadAcceptor* rdma = nullptr);
   // The same, for a choice that depends on the devices.
   using ChooseIsolation = std::function<std::optional<ProcessCommand>(const NativeDriver&)>;
   Server(const Address& address, const DeviceSelection& devices, std::optional<AccessToken> token,
          std::optional<TlsServer> tls, LimitsTable limits, const ChooseIsolation& choose, PeerRules peers = {},
-         Store* store = nullptr, RdmaAcceptor* rdma = nullptr);
+         Store* store = nullptr, BulkOffloadAcceptor* rdma = nullptr);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

@@ -17,7 +17,7 @@
 namespace remotecl::server {
 namespace {
 
-// The same names as in plugins/driver.
+// The same names as in extras/streams/driver.
 constexpr std::string_view kPluginPlatform = "remotecl plugins";
 constexpr const char* kPluginLogFunction = "remotecl_set_plugin_log";
 

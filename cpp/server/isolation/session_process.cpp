@@ -17,8 +17,7 @@
 #include <vector>
 
 #include "runtime/base/new_thread.h"
-#include "runtime/handshake/rdma_acceptor.h"
-#include "runtime/transport/rdma/rdma_ports.h"
+#include "runtime/handshake/bulk_offload.h"
 #include "runtime/transport/tcp/tcp.h"
 #include "server/handlers/dispatch.h"
 #include "server/isolation/child_process.h"
@@ -45,7 +44,7 @@ class SessionProcess {
   // `store`: null where the daemon has none. `rdma`: null where channels are not accepted. `has_sockets`: whether
   // kernels have any.
   SessionProcess(SessionChannel& channel, DaemonRequests& requests, NativeDriver& driver, const PeerRules& peers,
-                 DriverCache* store, RdmaAcceptor* rdma, bool has_sockets)
+                 DriverCache* store, BulkOffloadAcceptor* rdma, bool has_sockets)
       : channel_(channel),
         requests_(requests),
         driver_(driver),
@@ -263,7 +262,7 @@ class SessionProcess {
   NativeDriver& driver_;
   const PeerRules& peers_;
   DriverCache* const store_;
-  RdmaAcceptor* const rdma_;
+  BulkOffloadAcceptor* const rdma_;
   const bool has_sockets_;
   RejectionCounts refusals_;
   PendingHandshakes pending_handshakes_;
@@ -293,7 +292,8 @@ int run_session_process(const DeviceSelection& devices, const Containment& conta
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::prctl(PR_SET_NAME, "remotecl-session");
   close_all_else();
-  if (!rdma.empty()) remember_local_addresses();
+  BulkOffload* const offload = rdma.empty() ? nullptr : bulk_offload();
+  if (offload != nullptr) offload->prepare_for_containment();
   std::string failures;
   for (const std::string& failure : contain(containment)) failures += failure + "\n";
   SessionChannel channel{Descriptor(ChildProcess::kChannelDescriptor)};
@@ -303,9 +303,8 @@ int run_session_process(const DeviceSelection& devices, const Containment& conta
   make_contexts(driver);
   DaemonStore daemons(requests);
   DriverCache store(daemons, cache_folder(containment.folder));
-  std::optional<RdmaAcceptor> acceptor;
-  if (!rdma.empty()) acceptor.emplace(rdma);
-  SessionProcess(channel, requests, driver, peers, has_store ? &store : nullptr, acceptor ? &*acceptor : nullptr,
+  const auto acceptor = offload == nullptr ? nullptr : offload->accept_at(rdma);
+  SessionProcess(channel, requests, driver, peers, has_store ? &store : nullptr, acceptor.get(),
                  containment.has_sockets)
       .run(failures);
   return 0;

@@ -1,6 +1,5 @@
 #include "server/peer/link_connections.h"
 
-#include "runtime/handshake/rdma_connector.h"
 #include "runtime/handshake/stripes.h"
 #include "runtime/transport/stream/resumable_connection.h"
 #include "server/util/log.h"
@@ -41,7 +40,7 @@ std::shared_ptr<Connection> LinkConnections::make_control(StreamCarrier carrier)
 }
 
 std::unique_ptr<BulkTransport> LinkConnections::make_bulk(StreamCarrier carrier) {
-  rdma_ = carrier.connector;
+  offloaded_ = carrier.offloaded;
   BulkLine line = open_bulk(std::move(carrier), {context_.recovery.window(), hooks(StreamKind::kBulk), true});
   if (line.stream != nullptr) streams_.add(StreamKind::kBulk, *line.stream);
   bulk_has_doorbell_ = line.is_doorbell;
@@ -51,7 +50,7 @@ std::unique_ptr<BulkTransport> LinkConnections::make_bulk(StreamCarrier carrier)
 void LinkConnections::reconnect_to(const LinkDialer::Wanted& wanted, const Invitation& invitation) {
   ResumableConnection* const control = streams_.control();
   ResumableConnection* const bulk = streams_.bulk();
-  if (rdma_) rdma_->start();
+  if (offloaded_) offloaded_->start();
   if (control == nullptr && bulk == nullptr) return;
   reconnector_ = std::make_unique<Reconnector>(
       wanted.addresses.front(), invitation, context_.recovery.window(), kConnectTimeout,

@@ -56,7 +56,7 @@ class LinkConnections {
   bool bulk_has_doorbell_ = false;
   std::unique_ptr<Reconnector> reconnector_;  // only on the side that connects
   const std::shared_ptr<Connection> control_;
-  std::shared_ptr<RdmaConnector> rdma_;  // only on the side that connects
+  std::shared_ptr<OffloadedStream> offloaded_;  // null without RDMA
   const std::unique_ptr<BulkTransport> bulk_;
 };
 

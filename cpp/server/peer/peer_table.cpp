@@ -6,7 +6,7 @@
 #include "runtime/crypto/secret.h"
 #include "runtime/handshake/bulk_upgrade.h"
 #include "runtime/handshake/handshake.h"
-#include "runtime/handshake/rdma_request.h"
+#include "runtime/handshake/rdma_wish.h"
 #include "runtime/handshake/stripes.h"
 #include "server/util/log.h"
 #include "server/util/protocol_error.h"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "runtime/crypto/secret.h"
-#include "runtime/handshake/rdma_acceptor.h"
-#include "runtime/handshake/rdma_request.h"
+#include "runtime/handshake/bulk_offload.h"
+#include "runtime/handshake/rdma_wish.h"
 #include "runtime/handshake/stripes.h"
 #include "runtime/protocol/device_figures.h"
 #include "server/admission/handshake.h"
@@ -43,7 +43,7 @@ void warn_stuck(Session& session) {
 
 SessionHost::SessionHost(const HandlerTable& handlers, NativeDriver& driver, RejectionCounts& refusals,
                          std::uint64_t epoch, const PeerRules& peers, MakeLinkDialer dialers,
-                         std::function<void(Session&)> stuck, ContentStore* store, RdmaAcceptor* rdma,
+                         std::function<void(Session&)> stuck, ContentStore* store, BulkOffloadAcceptor* rdma,
                          MakeSocketBroker sockets)
     : handlers_(handlers),
       driver_(driver),

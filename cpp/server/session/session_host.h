@@ -28,7 +28,7 @@ class SessionHost final : public Host {
   // `rdma`: null if bulk data does not go by RDMA. `sockets`: empty if kernels have no sockets.
   SessionHost(const HandlerTable& handlers, NativeDriver& driver, RejectionCounts& refusals, std::uint64_t epoch,
               const PeerRules& peers, MakeLinkDialer dialers, std::function<void(Session&)> stuck = nullptr,
-              ContentStore* store = nullptr, RdmaAcceptor* rdma = nullptr, MakeSocketBroker sockets = nullptr);
+              ContentStore* store = nullptr, BulkOffloadAcceptor* rdma = nullptr, MakeSocketBroker sockets = nullptr);
   // Stops the acceptor, which uses the sessions.
   ~SessionHost() override;
 
@@ -72,7 +72,7 @@ class SessionHost final : public Host {
   StdoutCapture output_;
   StatusCollector board_;
   LoadBoard loads_;
-  RdmaAcceptor* const rdma_;
+  BulkOffloadAcceptor* const rdma_;
   const MakeSocketBroker sockets_;
 
   mutable Mutex mutex_;

@@ -10,8 +10,7 @@
 #include "runtime/handshake/bulk_upgrade.h"
 #include "runtime/handshake/channels.h"
 #include "runtime/handshake/handshake.h"
-#include "runtime/handshake/rdma_connector.h"
-#include "runtime/handshake/rdma_request.h"
+#include "runtime/handshake/rdma_wish.h"
 #include "runtime/handshake/stripes.h"
 
 namespace remotecl {
@@ -109,14 +108,14 @@ void BulkChannel::use(StreamCarrier carrier, const Joining& joining) {
   streams_ = carrier.memory != nullptr ? 0 : static_cast<unsigned>(carrier.connection->streams());
   ResumableConnection::Hooks hooks;
   if (carrier.is_resumable) hooks = hooks_of(*joining.reconnector);
-  const std::shared_ptr<RdmaConnector> rdma = carrier.connector;
+  const std::shared_ptr<OffloadedStream> offloaded = carrier.offloaded;
   BulkLine line = open_bulk(std::move(carrier), {joining.window, std::move(hooks), false, unshared});
   transport_ = std::move(line.transport);
   sender_.use(*transport_);
   receiver_.use(*transport_);
   stream_ = line.stream;
-  has_rdma_ = rdma != nullptr;
-  if (rdma != nullptr) rdma->start();
+  has_rdma_ = offloaded != nullptr;
+  if (has_rdma_) offloaded->start();
   if (stream_ == nullptr) return;
   joining.reconnector->add(*stream_, Role::kBulk, number_, line.is_doorbell ? 0 : stripes_features(joining.streams));
 }

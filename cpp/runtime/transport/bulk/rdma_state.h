@@ -51,6 +51,7 @@ RdmaState state_of(const RdmaStatus& status);
 // Why there is no RDMA, for people. Other reasons are the errors of the libraries and of the device.
 namespace rdma_reason {
 
+inline constexpr std::string_view kNotBuilt = "this build of remotecl is without RDMA";
 inline constexpr std::string_view kNoDevice = "this machine has no RDMA device";
 inline constexpr std::string_view kEncrypted = "the connection is encrypted (TLS)";
 inline constexpr std::string_view kRateLimit = "the user's rate is limited (--limits)";

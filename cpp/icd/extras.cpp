@@ -1,0 +1,19 @@
+// Makes known which extras this library was built with.
+#ifdef REMOTECL_HAS_RDMA
+#include "extras/rdma/rdma_offload.h"
+#endif
+
+namespace remotecl::icd {
+namespace {
+
+// When the library is loaded, because any entry point may be the first one.
+struct Extras {
+  Extras() {
+#ifdef REMOTECL_HAS_RDMA
+    use_bulk_offload(rdma_offload());
+#endif
+  }
+} g_extras;
+
+}  // namespace
+}  // namespace remotecl::icd
