@@ -51,24 +51,6 @@ class MessageBuffer {
     begin_ += kMessageHeaderSize + header.size;
     return Next::kMessage;
   }
-  // Calls f(code, payload) for each complete message that next() has not returned, except the first `skip`. Returns how
-  // many there are.
-  template <class F>
-  std::size_t peek(std::size_t skip, F&& f) const {
-    std::size_t count = 0;
-    for (std::size_t at = begin_; buffer_.size() - at >= kMessageHeaderSize; ++count) {
-      const auto header = decode_frame<MessageHeader>({buffer_.data() + at, kMessageHeaderSize});
-      at += kMessageHeaderSize;
-      if (header.size > buffer_.size() - at) break;
-      if (count >= skip) f(header.code, Bytes(buffer_.data() + at, header.size));
-      at += header.size;
-    }
-    return count;
-  }
-  // Bytes that next() has not returned.
-  std::size_t pending() const { return buffer_.size() - begin_; }
-  // Makes next() return the last message, whose payload this is, again.
-  void put_back(Bytes payload) { begin_ -= kMessageHeaderSize + payload.size(); }
 
  private:
   static constexpr std::size_t kReadSize = 128u << 10;

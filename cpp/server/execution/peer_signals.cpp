@@ -54,10 +54,6 @@ void PeerSignals::signal_by(PeerId peer, EventId id, std::int32_t status) {
   }
 }
 
-void PeerSignals::signal_ahead(PeerId peer, EventId id, std::int32_t status) {
-  events_.find(id) != nullptr ? signal_for(peer, id, status) : signal_by(peer, id, status);
-}
-
 void PeerSignals::fail_expected(PeerId peer, std::int32_t status) {
   for (const EventId id : events_.expected_of(peer)) signal(id, status);
 }

@@ -25,8 +25,6 @@ class PeerSignals {
   void signal_for(PeerId peer, EventId id, std::int32_t status) REQUIRES(session_lock);
   // The same from that peer, which may be faster than the client's expect().
   void signal_by(PeerId peer, EventId id, std::int32_t status) REQUIRES(session_lock);
-  // The same from the client, whose expect() of the event may be handled later.
-  void signal_ahead(PeerId peer, EventId id, std::int32_t status) REQUIRES(session_lock);
   // The peer is lost: fails the events expected from it.
   void fail_expected(PeerId peer, std::int32_t status) REQUIRES(session_lock);
   // Drops the signals of events that are not expected by now.

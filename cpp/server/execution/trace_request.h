@@ -10,11 +10,6 @@ class TraceRequest {
  public:
   // Traces the next command, even if it has no event.
   void begin() { number_ = ++traced_; }
-  // The command did not begin; its message will be handled again.
-  void withdraw() {
-    number_ = 0;
-    --traced_;
-  }
   bool is_pending() const { return number_ != 0; }
   // Returns the number of the command that begins now; 0: it is not traced.
   std::uint64_t take() { return std::exchange(number_, 0); }

@@ -60,7 +60,7 @@ void handle(Session& session, const ReleaseSubDevice& message) {
   Device* device = session.objects().sub_devices.take(message.device);
   if (device == nullptr) throw ProtocolError("sub-device " + std::to_string(message.device) + " does not exist");
   // Runs after the builds that were sent before, because they use the device's context.
-  session.builds().worker().post([&session, device] {
+  session.builder().post([&session, device] {
     session.transfers().drop_staging(*device);
     device->close();  // without the lock, because the driver may take long
   });

@@ -32,7 +32,7 @@ template <class Message>
 void kWorker(Session& session, Bytes payload) REQUIRES(session_lock) {
   ProgramWork named = work_of(session, decode<Message>(payload));
   auto copy = std::make_shared<HeldPayload>(session.counters(), payload);
-  session.builds().worker().post([&session, named = std::move(named), copy] {
+  session.builder().post([&session, named = std::move(named), copy] {
     try {
       work(session, decode<Message>(copy->bytes()), named);
     } catch (const std::exception& error) {

@@ -61,7 +61,6 @@ void handle(Session& session, const EnqueueKernel& message) {
   Queue& on = session.objects().queue(message.queue);
   Kernel* kernel = session.objects().kernels.find(message.kernel);
   DeviceKernel* native = nullptr;
-  // Comes first, because the message is handled again if the program is late.
   cl_int error = kernel == nullptr ? CL_INVALID_KERNEL : kernel->on(on.device(), native);
   Event* event = session.issuer().begin_event(message.event, on, false);
   if (kernel == nullptr) return session.issuer().fail(on, event, error);

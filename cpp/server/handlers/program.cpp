@@ -72,53 +72,9 @@ auto refusal(const BuildObjection& objection) {
   };
 }
 
-void start_late(Session& session, const Ref<Program>& program) REQUIRES(session_lock) {
-  for (auto& make : program->take_late()) session.builds().late().start(program, std::move(make));
-}
-
-// Makes all native programs that the program should have, so that none comes after a later build.
-void catch_up(Session& session, const Ref<Program>& program) {
-  {
-    MutexLock lock(session.mutex());
-    start_late(session, program);
-  }
-  session.builds().late().wait(*program);
-}
-
-// Makes the native program for a device after its build was reported to the client.
-struct LateMake {
-  Session* session;
-  Program* program;  // owns this object, or LateNatives keeps both alive
-  Device* device;
-  std::shared_ptr<const WrittenFiles> files;
-  std::string key, owner;
-  std::shared_ptr<const LateBuild> late;
-
-  void operator()() const {
-    try {
-      stop_if_over(*session);
-      BuildReport report;
-      const cl_program native =
-          report.build_late(*program, *device, *files, session->shared().built, key, owner, *late);
-      if (report.prints()) program->note_prints();
-      MutexLock lock(session->mutex());
-      program->set_native(*device, native, report.executable(0), report.traits(0), report.unused(0));
-    } catch (const std::exception& error) {
-      session->close(error.what());
-      MutexLock lock(session->mutex());
-      program->set_native(*device, nullptr, false, {});
-    }
-  }
-};
-
-// For builds that are never late.
-std::function<void()> never(Device&, LateBuild&&) { return {}; }
-
-// `make_late` returns the function that makes a late native program.
-template <class Build, class MakeLate = decltype(&never)>
+template <class Build>
 void build_each(Session& session, const Array<std::uint32_t>& devices, Token token, const Ref<Program>& program,
-                Build&& build, MakeLate&& make_late = &never) {
-  catch_up(session, program);
+                Build&& build) {
   // Looks up all devices before it builds anything. Builds once for a device that is named several times,
   // because a log costs more than a name. `build` is called by several threads.
   std::vector<Device*> different;
@@ -136,17 +92,11 @@ void build_each(Session& session, const Array<std::uint32_t>& devices, Token tok
     MutexLock lock(session.mutex());
     for (std::size_t i = 0; i < built.devices.size(); ++i) {
       Device& on = *built.devices[i];
-      if (auto& late = report.late(i)) {
-        program->set_late(on, make_late(on, *std::move(late)));
-      } else {
-        program->set_native(on, built.natives[i].detach(), report.executable(i), report.traits(i), report.unused(i),
-                            std::move(report.part(i)));
-      }
+      program->set_native(on, built.natives[i].detach(), report.executable(i), report.traits(i), report.unused(i),
+                          std::move(report.part(i)));
     }
   }
   report.send(session.outbox(), token);
-  MutexLock lock(session.mutex());
-  start_late(session, program);
 }
 
 }  // namespace
@@ -165,22 +115,11 @@ void work(Session& session, const BuildProgram& message, const ProgramWork& work
     return build_each(session, message.devices, message.token, work.program, refusal(*objection));
   }
   const std::string key = BuildCache::key(*work.program, {message.options, message.include_folders, message.headers});
-  const StoredRequest stored{ready.sent(), session.stored_owner(), true};
-  build_each(
-      session, message.devices, message.token, work.program,
-      [&](BuildReport& report, Device& on) {
-        if (is_recipe(work.program->code(on))) return build_recipe(session, report, on, *work.program);
-        return report.build(*work.program, on, *ready.files(), session.shared().built, key, &stored);
-      },
-      [&](Device& on, LateBuild&& late) -> std::function<void()> {
-        return LateMake{&session,
-                        work.program.get(),
-                        &on,
-                        ready.files(),
-                        key,
-                        stored.owner,
-                        std::make_shared<LateBuild>(std::move(late))};
-      });
+  const StoredRequest stored{ready.sent(), session.stored_owner()};
+  build_each(session, message.devices, message.token, work.program, [&](BuildReport& report, Device& on) {
+    if (is_recipe(work.program->code(on))) return build_recipe(session, report, on, *work.program);
+    return report.build(*work.program, on, *ready.files(), session.shared().built, key, &stored);
+  });
 }
 
 void work(Session& session, const CompileProgram& message, const ProgramWork& work) {
@@ -206,7 +145,6 @@ void work(Session& session, const LinkProgram& message, const ProgramWork& work)
   if (const auto objection = objection_to_link(message.options)) {
     return build_each(session, message.devices, message.token, work.program, refusal(*objection));
   }
-  for (const Ref<Program>& input : work.others) catch_up(session, input);
   build_each(session, message.devices, message.token, work.program, [&](BuildReport& report, Device& on) {
     std::vector<LinkInput> inputs;
     {
@@ -222,7 +160,6 @@ void work(Session& session, const LinkProgram& message, const ProgramWork& work)
 }
 
 void work(Session& session, const GetProgramBinary& message, const ProgramWork& work) {
-  catch_up(session, work.program);
   Native<cl_program> native;
   std::vector<std::byte> binary;
   {

@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "server/program/late_natives.h"
 
 namespace remotecl::server {
 
@@ -106,7 +105,6 @@ cl_int Kernel::on(Device& device, DeviceKernel*& kernel) {
 }
 
 cl_int Kernel::make(Device& device, std::unique_ptr<DeviceKernel>& kernel) const {
-  if (program_->is_late(device)) throw ProgramIsLate{program_};
   const cl_program program = program_->executable(device);
   if (program == nullptr) return CL_INVALID_PROGRAM_EXECUTABLE;
   cl_int error = CL_SUCCESS;

@@ -106,7 +106,7 @@ class Kernel final : public RefCounted {
   Kernel(Ref<Program> program, std::string_view name, const Ref<SessionCounters>& counters)
       : held_(counters, sizeof(Kernel) + name.size()), counters_(counters), program_(std::move(program)), name_(name) {}
 
-  // Throws HeldTooMuch and ProgramIsLate, like make().
+  // Throws HeldTooMuch, like make().
   cl_int on(Device& device, DeviceKernel*& kernel) REQUIRES(session_lock);
   // Makes one more native kernel, without arguments, for the caller's exclusive use.
   cl_int make(Device& device, std::unique_ptr<DeviceKernel>& kernel) const REQUIRES(session_lock);

@@ -145,32 +145,12 @@ void Program::set_native(const Device& device, cl_program program, bool executab
                          std::shared_ptr<UnusedKernels> unused, std::optional<NativePart> part) {
   Native& native = native_[&device];
   if (native.program != nullptr) clReleaseProgram(native.program);
-  native = {program, executable, std::move(traits), std::move(unused), std::move(part), false, nullptr};
+  native = {program, executable, std::move(traits), std::move(unused), std::move(part)};
   std::uint64_t size = 0;
   for (const auto& [each, of_device] : native_) {
     size += kNativeSize + size_of(of_device.traits) + (of_device.part ? of_device.part->binary.size() : 0);
   }
   held_native_.resize(size);
-}
-
-void Program::set_late(const Device& device, std::function<void()> make) {
-  set_native(device, nullptr, false, {});
-  Native& native = native_[&device];
-  native.is_late = true;
-  native.make_late = std::move(make);
-}
-
-bool Program::is_late(const Device& device) const {
-  const auto native = native_.find(&device);
-  return native != native_.end() && native->second.is_late;
-}
-
-std::vector<std::function<void()>> Program::take_late() {
-  std::vector<std::function<void()>> all;
-  for (auto& [device, native] : native_) {
-    if (native.make_late) all.push_back(std::exchange(native.make_late, nullptr));
-  }
-  return all;
 }
 
 cl_program Program::native(const Device& device) const {

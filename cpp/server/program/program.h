@@ -49,8 +49,7 @@ enum class ProgramOrigin { kSource, kBinaries, kIl, kBuiltInKernels, kLink };
 
 // A client's program: one native program for each device that it was built for. Owned by the session's table,
 // by its kernels and by builds in progress. What native programs are made of belongs to the session's thread while it
-// makes the program, then to the building thread and those that it waits for. Threads that make late native programs
-// only read the source, which nobody changes any more.
+// makes the program, then to the building thread and those that it waits for.
 class Program final : public RefCounted {
  public:
   // Throws HeldTooMuch.
@@ -90,12 +89,6 @@ class Program final : public RefCounted {
   void set_native(const Device& device, cl_program program, bool executable, ProgramTraits traits,
                   std::shared_ptr<UnusedKernels> unused = nullptr, std::optional<NativePart> part = std::nullopt)
       REQUIRES(session_lock);
-  // The program is built, but there is no native program before set_native(). `make`: makes one when it is needed;
-  // null: one is being made.
-  void set_late(const Device& device, std::function<void()> make) REQUIRES(session_lock);
-  bool is_late(const Device& device) const REQUIRES(session_lock);
-  // Functions that make the native programs that are needed now.
-  std::vector<std::function<void()>> take_late() REQUIRES(session_lock);
   // The native program, still owned by this object; null if there is none.
   cl_program native(const Device& device) const REQUIRES(session_lock);
   // The native program as a part that others may be linked from; null: it is none.
@@ -114,8 +107,6 @@ class Program final : public RefCounted {
     ProgramTraits traits;
     std::shared_ptr<UnusedKernels> unused;
     std::optional<NativePart> part;
-    bool is_late = false;
-    std::function<void()> make_late;
   };
 
   void keep(std::string& code, Bytes bytes);

@@ -41,13 +41,6 @@ cl_int read_binary(cl_program program, std::vector<std::byte>& binary);
 struct StoredRequest {
   const ClientFiles& sent;
   std::string owner;
-  bool may_be_late = false;  // the report may come before the native program
-};
-
-// A build that is reported to the client before its native program is made.
-struct LateBuild {
-  Digest key;
-  std::vector<std::byte> entry;  // of the store, with a binary
 };
 
 // A program that another one is linked from.
@@ -65,9 +58,6 @@ class BuildReport {
   // process; null: looks for none.
   cl_program build(const Program& program, Device& device, const WrittenFiles& files, BuildCache& before,
                    const std::string& key, const StoredRequest* stored = nullptr);
-  // Makes the native program of a late build.
-  cl_program build_late(const Program& program, Device& device, const WrittenFiles& files, BuildCache& before,
-                        const std::string& key, const std::string& owner, const LateBuild& late);
   cl_program compile(const Program& program, Device& device, const WrittenFiles& files,
                      const std::vector<IncludedSource>& included, StoredBuilds& store, const StoredRequest& stored);
   // `lock`: makes the lock that is held while the driver links.
@@ -89,8 +79,6 @@ class BuildReport {
   bool executable(std::size_t index) const { return records_[index].values.executable != 0; }
   ProgramTraits traits(std::size_t index) const;
   const std::shared_ptr<UnusedKernels>& unused(std::size_t index) const { return asides_[index].unused; }
-  // Set where build() has returned null because of StoredRequest::may_be_late.
-  std::optional<LateBuild>& late(std::size_t index) { return asides_[index].late; }
   // Set if the native program can be linked and what it is made of is known.
   std::optional<NativePart>& part(std::size_t index) { return asides_[index].part; }
   void send(Outbox& outbox, Token token) const;
@@ -105,14 +93,10 @@ class BuildReport {
   // The parts of a build that are not reported to the client.
   struct Aside {
     std::shared_ptr<UnusedKernels> unused;
-    std::optional<LateBuild> late;
     std::optional<NativePart> part;
   };
 
   static Options options_for(const Program& program, const Device& device, const WrittenFiles& files);
-  // Returns true if the store knows the build. `native`: null if it is late.
-  bool look_up(const Program& program, Device& device, const Options& options, StoredBuilds& store,
-               const StoredRequest& stored, const Digest& key, cl_program& native);
   // Makes the native program of the last record, and keeps it for later builds. `key`, `stored_key`: as in build().
   cl_program compile_source(const Program& program, Device& device, const WrittenFiles& files, const Options& options,
                             BuildCache& before, const std::string& key, const std::string& owner,

@@ -89,10 +89,9 @@ void Session::serve() {
     for (bool has_more = true; has_more;) {
       Ref<DeviceTurn> awaited;
       bool is_far_ahead = false;
-      Ref<Program> late;
       {
         LeavingLock lock(mutex());
-        has_more = issuer().is_crowded() || execute_some(buffer, poller, late);
+        has_more = issuer().is_crowded() || execute_some(buffer, poller);
         count_tables();
         settle();
         if (issuer().is_crowded()) awaited = issuer().gates().awaited();
@@ -100,9 +99,8 @@ void Session::serve() {
       }
       shared_.loads.changed();
       outbox_.flush();
-      if (!awaited && !is_far_ahead && !late) continue;
+      if (!awaited && !is_far_ahead) continue;
       poller.leave();
-      if (late) wait_for_late(*late, buffer);
       if (is_far_ahead) queue_watch().wait_for_backlog();
       if (!awaited) continue;
       awaited->wait();
@@ -113,56 +111,17 @@ void Session::serve() {
   }
 }
 
-// A command that waits for a lost server must not also wait for a compiler. So the session handles early what the
-// client says about a lost server, and the signals that it relays for other servers. In their turn these change
-// nothing.
-void Session::wait_for_late(const Program& late, MessageBuffer& buffer) {
-  constexpr std::chrono::milliseconds kLook{20};
-  constexpr std::size_t kReadAhead = 1u << 20;
-  std::size_t looked_at = 0;
-  while (!builds_.late().wait_for(late, kLook)) {
-    if (buffer.pending() < kReadAhead) {
-      const std::ptrdiff_t count = control_.connection->try_read_some(buffer.space());
-      if (count == 0) return builds_.late().wait(late);
-      if (count > 0) buffer.commit(static_cast<std::size_t>(count));
-    }
-    run_locked([&]() REQUIRES(session_lock) {
-      // Messages about peers that cannot be are refused in their turn.
-      looked_at = buffer.peek(looked_at, [this](std::uint16_t code, Bytes payload) {
-        session_lock.assume_held();
-        SignalEvent signal{};
-        ClosePeer close{};
-        if (code == SignalEvent::kCode && Decoder(payload).read(signal) && PeerTable::can_be(signal.peer)) {
-          signals().signal_ahead(signal.peer, signal.event, signal.status);
-        } else if (code == ClosePeer::kCode && Decoder(payload).read(close) && close.is_gone != 0 &&
-                   PeerTable::can_be(close.peer)) {
-          peers().close(close.peer, true);
-          signals().fail_expected(close.peer, CL_DEVICE_NOT_AVAILABLE);
-        }
-      });
-    });
-    EventPoller::leave_all();  // other threads report the ends of commands that have become ready
-  }
-}
-
-bool Session::execute_some(MessageBuffer& buffer, EventPoller& poller, Ref<Program>& late) {
+bool Session::execute_some(MessageBuffer& buffer, EventPoller& poller) {
   std::uint16_t code = 0, flags = 0;
   Bytes payload;
   for (std::size_t i = 1;; ++i) {
     const auto next = buffer.next(code, payload, &flags);
     if (next == MessageBuffer::Next::kBroken) throw ProtocolError("a message is longer than the protocol allows");
     if (next != MessageBuffer::Next::kMessage) return false;
-    try {
-      if (flags == 0) [[likely]] {
-        execute(code, payload);
-      } else {
-        execute_flagged(code, flags, payload);
-      }
-    } catch (const ProgramIsLate& needed) {
-      buffer.put_back(payload);
-      late = needed.program;
-      for (auto& make : late->take_late()) builds_.late().start(late, std::move(make));
-      return true;
+    if (flags == 0) [[likely]] {
+      execute(code, payload);
+    } else {
+      execute_flagged(code, flags, payload);
     }
     if (i % EventPoller::kMessagesPerLook == 0) {
       poller.leave();
@@ -193,12 +152,7 @@ void Session::execute_flagged(std::uint16_t code, std::uint16_t flags, Bytes pay
 void Session::execute_traced(std::uint16_t code, Bytes payload) {
   reporter().relax_traces();
   events().trace_request().begin();
-  try {
-    execute(code, payload);
-  } catch (const ProgramIsLate&) {
-    events().trace_request().withdraw();
-    throw;
-  }
+  execute(code, payload);
   if (events().trace_request().is_pending()) throw ProtocolError("a message that is no command asks for its times");
 }
 
@@ -330,7 +284,7 @@ void Session::tear_down() {
   channels_.close();
   peers_.stop();
   transfers_.stop();
-  builds_.stop();
+  builder_.stop();
   continuations_.stop();
   queue_watch().stop();
   printf_execution_.stop();

@@ -13,7 +13,6 @@
 #include "server/execution/execution.h"
 #include "server/execution/strand.h"
 #include "server/peer/peer_table.h"
-#include "server/program/builds.h"
 #include "server/quota/held_memory.h"
 #include "server/session/client.h"
 #include "server/session/handler_table.h"
@@ -90,7 +89,7 @@ class Session final : public Strand, public StatusSource {
   StripeTable& stripes() { return stripes_; }
   PeerTable& peers() { return peers_; }
   EventReporter& reporter() { return execution_.reporter; }
-  Builds& builds() { return builds_; }
+  Worker& builder() { return builder_; }
   Device& device(std::uint32_t index) { return objects_.device(index); }
   Mutex& mutex() RETURN_CAPABILITY(session_lock) { return mutex_; }
   void later(std::function<void()> job) override;
@@ -111,10 +110,8 @@ class Session final : public Strand, public StatusSource {
 
   Control make_control(std::unique_ptr<Connection> carrier, bool is_resumable);
   void serve();
-  // Executes the complete messages, until a device has as much work as it should have, or one of them needs a program
-  // that is late. Returns true if more are left.
-  bool execute_some(MessageBuffer& buffer, EventPoller& poller, Ref<Program>& late) REQUIRES(session_lock);
-  void wait_for_late(const Program& late, MessageBuffer& buffer) EXCLUDES(session_lock);
+  // Executes the complete messages, until a device has as much work as it should have. Returns true if more are left.
+  bool execute_some(MessageBuffer& buffer, EventPoller& poller) REQUIRES(session_lock);
   void execute(std::uint16_t code, Bytes payload) REQUIRES(session_lock);
   void execute_flagged(std::uint16_t code, std::uint16_t flags, Bytes payload) REQUIRES(session_lock);
   void execute_traced(std::uint16_t code, Bytes payload) REQUIRES(session_lock);
@@ -142,7 +139,7 @@ class Session final : public Strand, public StatusSource {
   Execution execution_;
   TransferTable transfers_;
   BulkChannels channels_;
-  Builds builds_;
+  Worker builder_;  // compiles
   PeerTable peers_;
   Worker continuations_;
   PrintfExecution printf_execution_;
