@@ -33,6 +33,7 @@ PYTHON_LAYERS = (
     ("_connect",),
     ("_daemon", "_memory", "_observe", "_schedule", "_tracing"),
     ("_clusters",),
+    ("types",),
     ("__init__", "bench"),
     ("demo", "doctor"),
     ("_cli",),

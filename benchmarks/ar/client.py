@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from remotecl import RemoteCLError, connect, stats
+from remotecl import RemoteCLError, connect, overview
 
 from ..dnn.report import described
 from .pipelines import (
@@ -147,7 +147,7 @@ def _counts(task: Task, pipeline: Pipeline) -> _Counts:
     servers = sum(map(processor_s, task.server_pids))
     if not task.addresses:
         return _Counts(own, servers, 0, 0, energy_j())
-    found = stats()
+    found = overview().stats
     between = sum(link.traffic.bytes_sent for link in found.links)
     with_client = sum(one.bytes_sent + one.bytes_received for one in found.servers)
     return _Counts(own, servers, with_client, between, energy_j())

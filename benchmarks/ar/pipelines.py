@@ -11,7 +11,7 @@ import numpy as np
 import pyopencl as cl
 from numpy.typing import NDArray
 
-from remotecl import Connection, RemoteCLError, devices, server_of, set_content_size
+from remotecl import Connection, RemoteCLError, overview, server_of, set_content_size
 
 from . import cloud
 from .stages import Draw, Launch, Reconstruct, Shape, Sort, enqueue
@@ -324,7 +324,7 @@ def _compiling(connection: Connection, server: str) -> cl.Device:
 
 
 def _custom(server: str, name: str) -> cl.Device:
-    found = next((one for one in devices() if one.name == name and server_of(one) == server), None)
+    found = next((one for one in overview().devices if one.name == name and server_of(one) == server), None)
     if found is None:
         raise RemoteCLError(f"{server} has no device {name!r}; start it with --streams")
     return found

@@ -15,7 +15,7 @@ import numpy as np
 import pyopencl as cl
 from numpy.typing import NDArray
 
-from remotecl import RemoteCLError, stats
+from remotecl import RemoteCLError, overview
 
 from .architectures import ALEXNET, ARCHITECTURES, LENET, Architecture
 from .data import Images, digits, generated
@@ -211,7 +211,9 @@ def _counts(run: _Run) -> tuple[int, int, int, int]:
     """Launches, builds, bytes sent and bytes received so far."""
     launches = sum(machine.launches for machine in run.machines)
     builds = sum(machine.builds for machine in run.machines)
-    of_server = next((one for one in stats().servers if one.address == run.server), None) if run.server else None
+    of_server = (
+        next((one for one in overview().stats.servers if one.address == run.server), None) if run.server else None
+    )
     return launches, builds, of_server.bytes_sent if of_server else 0, of_server.bytes_received if of_server else 0
 
 

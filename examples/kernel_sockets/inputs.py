@@ -68,7 +68,7 @@ class ServerFiles:
 
     def sources(self, devices: Sequence[cl.Device]) -> list[cl.Device]:
         """One for each server."""
-        found = {remotecl.server_of(one): one for one in remotecl.devices() if one.name == "remotecl streams"}
+        found = {remotecl.server_of(one): one for one in remotecl.overview().devices if one.name == "remotecl streams"}
         servers = dict.fromkeys(remotecl.server_of(device) for device in devices)
         if not found.keys() >= servers.keys():
             raise SystemExit("a server has no device that reads files: it needs --streams --plugin-allow read:PATH")

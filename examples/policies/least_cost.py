@@ -17,7 +17,7 @@ import remotecl
 
 def least_cost(
     rates: Mapping[str, float], patience: float = 3
-) -> Callable[[remotecl.PolicyTask, Sequence[remotecl.Candidate]], remotecl.Candidate]:
+) -> Callable[[remotecl.types.PolicyTask, Sequence[remotecl.types.Candidate]], remotecl.types.Candidate]:
     """A policy: the device where a kernel costs least, but ends at most `patience` times as late as at the earliest.
 
     Without such a limit all kernels would queue on the one device that costs least.
@@ -28,11 +28,13 @@ def least_cost(
         patience: at least 1.
     """
 
-    def cost(one: remotecl.Candidate) -> float:
+    def cost(one: remotecl.types.Candidate) -> float:
         rate = next((rate for part, rate in rates.items() if part in f"{one.server} {one.name}"), 0.0)
         return rate * one.runs
 
-    def policy(task: remotecl.PolicyTask, candidates: Sequence[remotecl.Candidate]) -> remotecl.Candidate:
+    def policy(
+        task: remotecl.types.PolicyTask, candidates: Sequence[remotecl.types.Candidate]
+    ) -> remotecl.types.Candidate:
         latest = task.now + patience * (min(one.finish for one in candidates) - task.now)
         in_time = [one for one in candidates if one.finish <= latest]
         return min(in_time, key=lambda one: (cost(one), one.finish))

@@ -37,7 +37,7 @@ context = remotecl.connect(sys.argv[1]).context()
 queue = pyopencl.CommandQueue(context, context.devices[0])
 repeats, report = int(sys.argv[2]), {}
 def sent():
-    return remotecl.stats().servers[0].traffic
+    return remotecl.overview().stats.servers[0].traffic
 for path in sys.argv[3:]:
     data = numpy.fromfile(path, dtype="u1")
     buffer = pyopencl.Buffer(context, pyopencl.mem_flags.READ_WRITE, data.nbytes)

@@ -136,7 +136,7 @@ def measure(name: str, size: int, decoder: Decoder, connection: remotecl.Connect
     """Medians of milliseconds for one picture."""
     native = native_device()
     near = Looker(cl.Context([native]), native, size)
-    streams = next(one for one in remotecl.devices() if one.name == "remotecl FFmpeg")
+    streams = next(one for one in remotecl.overview().devices if one.name == "remotecl FFmpeg")
     far_device = connection.devices[0]
     context = cl.Context([streams, far_device])
     far = Looker(context, far_device, size)

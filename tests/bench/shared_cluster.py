@@ -184,7 +184,7 @@ def run_client(servers: str, task: dict) -> None:
     if is_automatic:
         device = remotecl.auto(policy="round-robin")  # so that each device compiles the kernel and has run it
     else:
-        device = next(one for one in remotecl.devices() if remotecl.server_of(one) == addresses[task["place"]])
+        device = next(one for one in remotecl.overview().devices if remotecl.server_of(one) == addresses[task["place"]])
     context = cl.Context([device])
     connected = time.monotonic()
     commands = cl.CommandQueue(context, properties=cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE)

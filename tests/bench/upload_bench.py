@@ -36,12 +36,12 @@ weights = numpy.fromfile(sys.argv[1], dtype="u1")
 buffer = pyopencl.Buffer(context, pyopencl.mem_flags.READ_WRITE, weights.nbytes)
 pyopencl.enqueue_fill_buffer(queue, buffer, numpy.uint8(0), 0, weights.nbytes)  # its pages are there
 queue.finish()
-sent = remotecl.stats().servers[0].bytes_sent
+sent = remotecl.overview().stats.servers[0].bytes_sent
 begun = time.perf_counter()
 pyopencl.enqueue_copy(queue, buffer, weights)
 queue.finish()
 seconds = time.perf_counter() - begun
-report = {"write_s": seconds, "sent": remotecl.stats().servers[0].bytes_sent - sent}
+report = {"write_s": seconds, "sent": remotecl.overview().stats.servers[0].bytes_sent - sent}
 begun = time.perf_counter()
 copy = weights.copy()
 report["copy_s"] = time.perf_counter() - begun

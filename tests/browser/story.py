@@ -41,7 +41,7 @@ cluster
         ("remotecl.LocalCluster", "127.0.0.1:"),
     ),
     Step("connect", "connection = cluster.connect()\nconnection", ("127.0.0.1:",)),
-    Step("devices", "remotecl.devices()", ("2 devices", "OpenCL 3.0", "127.0.0.1:")),
+    Step("devices", "remotecl.overview().devices", ("2 devices", "OpenCL 3.0", "127.0.0.1:")),
     Step(
         "compute",
         """
@@ -64,8 +64,8 @@ buffer = compute(connection.context())
         ("right",),
     ),
     Step("residency", "remotecl.residency(buffer)", ("4.0 MiB", "127.0.0.1:")),
-    Step("stats", "remotecl.stats()", ("server", "sent", "received")),
-    Step("links", "remotecl.links()", ("1 link", "connected")),
+    Step("stats", "remotecl.overview().stats", ("server", "sent", "received")),
+    Step("links", "remotecl.overview().links", ("1 link", "connected")),
     Step(
         "monitor",
         """
@@ -102,7 +102,7 @@ cluster
         ("127.0.0.1:", "stopped"),
         ("lost 127.0.0.1:",),
     ),
-    Step("loss", "remotecl.servers()", ("2 servers", "lost")),
+    Step("loss", "remotecl.overview().servers", ("2 servers", "lost")),
     Step(
         "restart",
         """
@@ -117,12 +117,12 @@ server
         """
 another = remotecl.Server("127.0.0.1:0")
 connection = remotecl.connect(cluster.addresses, another.address)
-remotecl.servers()
+remotecl.overview().servers
 """,
         ("3 servers",),
     ),
     Step("go on", "buffer = compute(connection.context())\nremotecl.residency(buffer)", ("right", "4.0 MiB")),
-    Step("all links", "remotecl.links()", ("3 links",)),
+    Step("all links", "remotecl.overview().links", ("3 links",)),
     Step(
         "close",
         """
@@ -134,5 +134,5 @@ cluster
 """,
         ("127.0.0.1:",),
     ),
-    Step("closed", "remotecl.servers()", ("0 servers",)),
+    Step("closed", "remotecl.overview().servers", ("0 servers",)),
 )

@@ -120,11 +120,11 @@ class Daemon:
 
     def commands(self) -> int:
         """How many commands it has carried out."""
-        return remotecl.status(self.name)[0].commands
+        return remotecl.overview(self.name).status[0].commands
 
     def devices(self) -> list[str]:
         """The names of its devices."""
-        return [device.name for device in remotecl.status(self.name)[0].devices]
+        return [device.name for device in remotecl.overview(self.name).status[0].devices]
 
     def stop(self) -> None:
         """Ends it."""

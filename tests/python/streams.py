@@ -62,7 +62,9 @@ class Streams(Program):
 
     def __init__(self, connection, name="remotecl streams", kernels=("remotecl.read", "remotecl.write"), context=None):
         device = next(
-            one for one in remotecl.devices() if one.name == name and remotecl.server_of(one) in connection.servers
+            one
+            for one in remotecl.overview().devices
+            if one.name == name and remotecl.server_of(one) in connection.servers
         )
         super().__init__(device, kernels, context=context)
 

@@ -65,7 +65,7 @@ assert all(one.kernel == "one" and one.policy == "round-robin" for one in found)
 assert "round-robin" in str(found[0])
 read = pyopencl.enqueue_copy(queue, numpy.empty(100, numpy.int32), buffer, is_blocking=False)
 assert remotecl.explain(read) is None
-counted = remotecl.stats()
+counted = remotecl.overview().stats
 assert [one.kernels for one in counted.placements] == [2, 2], counted.placements
 assert "automatic device's kernels" in str(counted)
 """

@@ -30,7 +30,7 @@ kinds = {{
 }}
 report = {{}}
 def traffic():
-    return remotecl.stats().servers[0].traffic
+    return remotecl.overview().stats.servers[0].traffic
 for name in {names!r}:
     data = kinds[name]
     before = traffic()
@@ -54,7 +54,7 @@ for name in {names!r}:
                      after.compressed_received.after - before.compressed_received.after,
                      after.bulk.received.bytes - before.bulk.received.bytes],
     }}
-(status,) = remotecl.status()
+(status,) = remotecl.overview().status
 report["status"] = [status.clients.compressed_received.before, status.clients.compressed_sent.before]
 print(json.dumps(report))
 """

@@ -128,11 +128,11 @@ address = "{first}"
 [groups]
 lab = ["one", "{second}"]
 """)
-    assert [status.address for status in remotecl.status("@lab")] == [first, second]
+    assert [status.address for status in remotecl.overview("@lab").status] == [first, second]
     program = "import remotecl; print(*remotecl.connect('@lab').servers)"
     assert run_program(program, REMOTECL_CONFIG=file).stdout.split() == [first, second]
     # What the program itself leaves to the client library.
-    program = "import remotecl\nremotecl.devices()\nprint(*(server.address for server in remotecl.servers()))"
+    program = "import remotecl\nremotecl.devices()\nprint(*(server.address for server in remotecl.overview().servers))"
     assert run_program(program, REMOTECL_CONFIG=file, REMOTECL_SERVERS="@lab").stdout.split() == [first, second]
     top = run_remotecl("top", "@lab", "--once", "--json", REMOTECL_CONFIG=file)
     assert [server["address"] for server in json.loads(top.stdout)] == [first, second]
@@ -154,7 +154,7 @@ def test_closing_a_connection_does_not_ask_the_file(configure, cluster, run_prog
     program = f"""
 import remotecl
 remotecl.connect({cluster.addresses[0]!r}).close()
-print(remotecl.servers() == [])
+print(remotecl.overview().servers == [])
 """
     result = run_program(program, REMOTECL_CONFIG=configure(text.format(server=cluster.addresses[0])))
     assert result.stdout == "True\n"

@@ -46,7 +46,7 @@ def test_the_environment_and_connect_may_name_different_servers(run_program, clu
 import remotecl
 connection = remotecl.connect({cluster.addresses[0]!r})
 assert {{remotecl.server_of(device) for device in connection.devices}} == {{{cluster.addresses[0]!r}}}
-assert {{remotecl.server_of(device) for device in remotecl.devices()}} == {set(cluster.addresses)!r}
+assert {{remotecl.server_of(device) for device in remotecl.overview().devices}} == {set(cluster.addresses)!r}
 """
     run_program(program, REMOTECL_SERVERS=cluster.addresses[1])
 
@@ -64,9 +64,9 @@ def test_another_server_is_added_after_the_first_use(run_program, cluster):
     run_program(f"""
 import remotecl
 first, second = (remotecl.connect(address) for address in {cluster.addresses!r})
-assert remotecl.devices() == first.devices + second.devices
+assert remotecl.overview().devices == first.devices + second.devices
 import pyopencl
-context = pyopencl.Context(remotecl.devices())
+context = pyopencl.Context(remotecl.overview().devices)
 buffer = pyopencl.Buffer(context, 0, 64)
 for device in context.devices:
     queue = pyopencl.CommandQueue(context, device)
@@ -140,7 +140,7 @@ def test_servers_are_connected_to_at_the_same_time(run_program, cluster):
             ThrottledRelay(address, see=lambda _, address=address: hold(address)) for address in cluster.addresses
         )
         with one, other:
-            show = "print(*sorted({remotecl.server_of(device) for device in remotecl.devices()}))"
+            show = "print(*sorted({remotecl.server_of(device) for device in remotecl.overview().devices}))"
             if by_environment:
                 result = run_program(f"import remotecl; {show}", REMOTECL_SERVERS=f"{one.address},{other.address}")
             else:
@@ -155,7 +155,7 @@ import sys
 sys.modules["remotecl._core"] = None  # as if there were no such file
 import remotecl
 try:
-    remotecl.servers()
+    remotecl.overview().servers
 except remotecl.RemoteCLError as error:
     print(error)
 """
@@ -203,7 +203,7 @@ import remotecl
 import pyopencl
 for platform in pyopencl.get_platforms():
     platform.get_devices()
-states = {{server.address: server for server in remotecl.servers()}}
+states = {{server.address: server for server in remotecl.overview().servers}}
 assert {{server.status for server in states.values()}} == {{"unreachable"}}
 assert "left out" in states[{cluster.addresses[0]!r}].error
 assert remotecl.connect({cluster.addresses[0]!r}).devices
@@ -212,7 +212,7 @@ assert remotecl.connect({cluster.addresses[0]!r}).devices
 
 
 def test_servers_tell_their_state(connection, cluster):
-    found = {server.address: server for server in remotecl.servers()}
+    found = {server.address: server for server in remotecl.overview().servers}
     for address in cluster.addresses:
         assert found[address].status == "connected"
         assert found[address].error == ""
@@ -251,11 +251,11 @@ def test_servers_of_a_context_are_linked(connection):
     data = np.arange(1 << 20, dtype=np.int32)
     buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, data.nbytes)
     cl.enqueue_copy(queues[0], buffer, data)
-    before = sum(server.bytes_received for server in remotecl.stats())
+    before = sum(server.bytes_received for server in remotecl.overview().stats)
     cl.enqueue_migrate_mem_objects(queues[1], [buffer])
     queues[1].finish()
-    assert sum(server.bytes_received for server in remotecl.stats()) - before < 4096
-    assert {link.servers for link in remotecl.links() if link.state == "connected"} == {
+    assert sum(server.bytes_received for server in remotecl.overview().stats) - before < 4096
+    assert {link.servers for link in remotecl.overview().links if link.state == "connected"} == {
         tuple(remotecl.server_of(device) for device in context.devices)
     }
 
@@ -266,14 +266,14 @@ def test_stats_count_the_bytes_of_a_write(connection):
     data = np.arange(1 << 16, dtype=np.int32)
     buffer = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, data.nbytes)
     address = remotecl.server_of(device)
-    before = {entry.address: entry for entry in remotecl.stats()}[address]
+    before = {entry.address: entry for entry in remotecl.overview().stats}[address]
     cl.enqueue_copy(queue, buffer, data)
     queue.finish()
-    after = {entry.address: entry for entry in remotecl.stats()}[address]
+    after = {entry.address: entry for entry in remotecl.overview().stats}[address]
     assert data.nbytes <= after.bytes_sent - before.bytes_sent < data.nbytes + 4096
     back = np.empty_like(data)
     cl.enqueue_copy(queue, back, buffer)
-    read = {entry.address: entry for entry in remotecl.stats()}[address]
+    read = {entry.address: entry for entry in remotecl.overview().stats}[address]
     assert data.nbytes <= read.bytes_received - after.bytes_received < data.nbytes + 4096
     assert read.messages_sent > before.messages_sent
     assert read.messages_received > before.messages_received
@@ -335,7 +335,7 @@ for device in context.devices:
     queue = cl.CommandQueue(context, device)
     cl.enqueue_fill_buffer(queue, buffer, b"0", 0, 4096 if device == context.devices[0] else 64).wait()
     cl.enqueue_migrate_mem_objects(queue, [buffer]).wait()
-print(len(remotecl.servers()))
+print(len(remotecl.overview().servers))
 """
     result = run_program(program, REMOTECL_SERVERS=addresses, **wrong)
     assert result.stdout.strip() == "2"

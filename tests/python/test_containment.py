@@ -293,7 +293,7 @@ cl.Kernel(program, "next")(queues[1], values.shape, None, buffer, wait_for=[done
 result = np.empty_like(values)
 cl.enqueue_copy(queues[1], result, buffer)
 assert np.array_equal(result, values + 2)
-(link,) = remotecl.links()
+(link,) = remotecl.overview().links
 print(link.state)
 """
 

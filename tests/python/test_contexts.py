@@ -13,7 +13,7 @@ if {answers!r} is not None:
 context = cl.create_some_context(interactive={answers!r} is not None)
 import remotecl
 assert {{device.platform.name for device in context.devices}} == {{"remotecl"}}, context.devices
-print("chosen", *(remotecl.devices().index(device) for device in context.devices))
+print("chosen", *(remotecl.overview().devices.index(device) for device in context.devices))
 """
 
 

@@ -30,15 +30,17 @@ def test_a_context_has_devices_that_compile(fake):
 
 
 def test_custom_devices_are_in_the_lists(fake):
-    assert [device.name for device in of_server(remotecl.devices(), fake)] == ["fake gpu 0", "fake custom 0"]
-    assert "fake custom 0" in repr(remotecl.devices())
-    (server,) = [one for one in remotecl.servers() if one.address == fake.servers[0]]
+    assert [device.name for device in of_server(remotecl.overview().devices, fake)] == ["fake gpu 0", "fake custom 0"]
+    assert "fake custom 0" in repr(remotecl.overview().devices)
+    (server,) = [one for one in remotecl.overview().servers if one.address == fake.servers[0]]
     assert server.devices == ("fake gpu 0", "fake custom 0")
-    assert "fake custom 0" in repr(remotecl.status(fake.servers[0]))
+    assert "fake custom 0" in repr(remotecl.overview(fake.servers[0]).status)
 
 
 def test_a_built_in_kernel_runs(fake):
-    (device,) = [device for device in of_server(remotecl.devices(), fake) if device.type == cl.device_type.CUSTOM]
+    (device,) = [
+        device for device in of_server(remotecl.overview().devices, fake) if device.type == cl.device_type.CUSTOM
+    ]
     context = cl.Context([device])
     program = cl.create_program_with_built_in_kernels(context, [device], ["fill_mv"])
     kernel = cl.Kernel(program, "fill_mv")

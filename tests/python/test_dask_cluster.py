@@ -41,7 +41,7 @@ with remotecl.DaskCluster(client) as cluster:
     result = np.empty_like(host)
     cl.enqueue_copy(queue, result, whole)
     assert (result == host * host).all()
-    links = {link.state for link in remotecl.links()}
+    links = {link.state for link in remotecl.overview().links}
     print(json.dumps({"used": sorted(used), "links": sorted(links), "addresses": cluster.addresses}))
 """
 
@@ -268,7 +268,9 @@ if __name__ == "__main__":
             queues[leaving.address].finish()
             client.retire_workers([leaving.worker], {how})
             begin = time.monotonic()
-            while any(each.address == leaving.address and each.status == "connected" for each in remotecl.servers()):
+            while any(
+                each.address == leaving.address and each.status == "connected" for each in remotecl.overview().servers
+            ):
                 assert time.monotonic() < begin + 60
                 time.sleep(0.05)
             cl.enqueue_copy(queues[staying.address], host, buffer)

@@ -12,16 +12,19 @@ import textwrap
 import pytest
 
 import remotecl
+from remotecl import types
 
-NAMES = [name for name in remotecl.__all__ if name != "__version__"]
-FUNCTIONS = [name for name in NAMES if inspect.isfunction(getattr(remotecl, name))]
-CLASSES = [name for name in NAMES if inspect.isclass(getattr(remotecl, name))]
-ERRORS = [name for name in CLASSES if issubclass(getattr(remotecl, name), Exception)]
+PUBLIC = {name: getattr(remotecl, name) for name in remotecl.__all__ if name not in ("__version__", "types")}
+PUBLIC |= {name: getattr(types, name) for name in types.__all__}
+NAMES = list(PUBLIC)
+FUNCTIONS = [name for name in NAMES if inspect.isfunction(PUBLIC[name])]
+CLASSES = [name for name in NAMES if inspect.isclass(PUBLIC[name])]
+ERRORS = [name for name in CLASSES if issubclass(PUBLIC[name], Exception)]
 # Errors are shown where they are raised.
 WITH_EXAMPLES = [name for name in NAMES if name not in ERRORS]
 # What the package makes, and nobody else.
-MADE_BY_FUNCTIONS = ["Cluster", "Connection", "DaskServer", "SSHServer"]
-MADE_BY_FUNCTIONS += [name for name in CLASSES if issubclass(getattr(remotecl, name), list)]
+MADE_BY_FUNCTIONS = ["Cluster", "Connection", "DaskServer", "Overview", "SSHServer"]
+MADE_BY_FUNCTIONS += [name for name in CLASSES if issubclass(PUBLIC[name], list)]
 
 
 def doc(value: object) -> str:
@@ -54,7 +57,7 @@ def test_no_module_takes_the_place_of_a_public_name():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_first_line_says_what_it_is(name):
-    first = doc(getattr(remotecl, name)).split("\n\n")[0].replace("\n", " ")
+    first = doc(PUBLIC[name]).split("\n\n")[0].replace("\n", " ")
     assert re.search(r"\w.*[.:]", first), first
     # What dataclasses write by themselves is no answer.
     assert not first.startswith(f"{name}(")
@@ -62,14 +65,14 @@ def test_the_first_line_says_what_it_is(name):
 
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
 def test_the_example_compiles(name):
-    example = section(doc(getattr(remotecl, name)), "Examples?::")
+    example = section(doc(PUBLIC[name]), "Examples?::")
     assert example.strip(), f"{name} has no Example::"
     ast.parse(example)
 
 
 @pytest.mark.parametrize("name", [name for name in WITH_EXAMPLES if name not in MADE_BY_FUNCTIONS])
 def test_every_argument_is_explained(name):
-    value = getattr(remotecl, name)
+    value = PUBLIC[name]
     text = doc(value)
     if dataclasses.is_dataclass(value):
         parameters = [field.name for field in dataclasses.fields(value)]
@@ -81,17 +84,17 @@ def test_every_argument_is_explained(name):
     assert not missing, f"{name} does not explain {missing}"
 
 
-@pytest.mark.parametrize("name", [name for name in FUNCTIONS if inspect.signature(getattr(remotecl, name)).parameters])
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if inspect.signature(PUBLIC[name]).parameters])
 def test_functions_with_arguments_say_what_they_raise(name):
-    assert section(doc(getattr(remotecl, name)), "Raises:").strip()
+    assert section(doc(PUBLIC[name]), "Raises:").strip()
 
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_public_members_have_docstrings(name):
-    kind = getattr(remotecl, name)
+    kind = PUBLIC[name]
     assert [member for member in public_members(kind) if not doc(vars(kind)[member])] == []
 
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors_are_caught_as_one(name):
-    assert issubclass(getattr(remotecl, name), remotecl.RemoteCLError)
+    assert issubclass(PUBLIC[name], remotecl.RemoteCLError)

@@ -309,7 +309,9 @@ def test_a_decoded_frame_goes_to_a_compiling_device(server, clip, folder):
     """The client sees only what a kernel beside the decoder has made of it."""
     compiling = server.devices[0]
     decoding = next(
-        one for one in remotecl.devices() if one.name == "remotecl FFmpeg" and remotecl.server_of(one) in server.servers
+        one
+        for one in remotecl.overview().devices
+        if one.name == "remotecl FFmpeg" and remotecl.server_of(one) in server.servers
     )
     video = Video(server, cl.Context([decoding, compiling]))
     queue = cl.CommandQueue(video.context, compiling)

@@ -20,8 +20,8 @@ from gated_program import GATED, PRELUDE
         "cl.enqueue_copy(queue, np.empty_like(before), buffer)",
         "cl.enqueue_copy(queue, buffer, before)",
         "[cl.enqueue_copy(queue, buffer, before[:1 << 17]) for _ in range(100)]",
-        "remotecl.status()",
-        "remotecl.servers()",
+        "remotecl.overview().status",
+        "remotecl.overview().servers",
     ],
 )
 def test_waiting_for_a_server_that_is_stopped_is_interrupted(run_program, wait):
@@ -92,7 +92,7 @@ connection.close()
         relay.communicate()
 
 
-@pytest.mark.parametrize("ask", ["remotecl.connect(silent)", "remotecl.status(silent)"])
+@pytest.mark.parametrize("ask", ["remotecl.connect(silent)", "remotecl.overview(silent).status"])
 def test_asking_a_server_that_does_not_answer_is_interrupted(run_program, addresses, ask):
     run_program(
         f"""{PRELUDE}
@@ -101,7 +101,7 @@ silent = f"127.0.0.1:{{listener.getsockname()[1]}}"
 connection = remotecl.connect(os.environ["SERVERS"].split(",")[0])
 interrupted(lambda: {ask})
 begin = time.monotonic()
-assert remotecl.devices() == connection.devices == connection.platform.get_devices()
+assert remotecl.overview().devices == connection.devices == connection.platform.get_devices()
 assert time.monotonic() - begin < PROMPTLY_S
 listener.close()
 assert remotecl.connect(os.environ["SERVERS"]).devices

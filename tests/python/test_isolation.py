@@ -192,5 +192,5 @@ def test_a_server_of_the_package_isolates_when_it_is_asked_to():
     with remotecl.Server(isolate=True) as server, Client(GOES_ON, server.address) as client:
         assert client.next_line() == "right\n"
         assert len(children(server.pid)) == 2
-        (status,) = remotecl.status(server.address)
+        (status,) = remotecl.overview(server.address).status
         assert [session.process for session in status.sessions] == [client.process.pid]

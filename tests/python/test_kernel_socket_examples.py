@@ -100,7 +100,7 @@ import pathlib, remotecl, common, inputs, word_count
 files = [pathlib.Path({str(file)!r})]
 with common.devices(None, 2, files) as devices:
     print(word_count.count_words(devices, inputs.ServerFiles(files)))
-    print(sum(server.bytes_sent for server in remotecl.stats()))
+    print(sum(server.bytes_sent for server in remotecl.overview().stats))
 """
     counts, sent = run_program(source, PYTHONPATH=path_with(EXAMPLES)).stdout.splitlines()
     assert counts == f"Counter({{b'word': {8 << 20}}})"

@@ -42,7 +42,7 @@ except cl.Error as error:
 @pytest.mark.parametrize("options", [(), ("--isolate",)], ids=["one process", "isolated"])
 def test_an_operator_ends_a_session(run_remotecl, options):
     with Daemon(*options, "--log-level", "info") as daemon, Client(HAS_A_SESSION, daemon.address) as client:
-        (session,) = remotecl.status(daemon.address)[0].sessions
+        (session,) = remotecl.overview(daemon.address).status[0].sessions
         assert session.user == "default"
         assert session.over_s is None
         assert session.weight == 1
@@ -64,7 +64,7 @@ def test_a_server_has_its_short_name(run_remotecl, tmp_path):
     config = tmp_path / "config.toml"
     with Daemon() as daemon, Client(HAS_A_SESSION, daemon.address) as client:
         config.write_text(f'[servers.gpu1]\naddress = "{daemon.address}"\n[groups]\nlab = ["gpu1", "gpu2"]\n')
-        (session,) = remotecl.status(daemon.address)[0].sessions
+        (session,) = remotecl.overview(daemon.address).status[0].sessions
         refused = run_remotecl("kick", "@lab", session.session, REMOTECL_CONFIG=str(config))
         assert refused.returncode == 1
         assert "@lab stands for 2 servers" in refused.stderr

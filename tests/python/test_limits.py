@@ -107,7 +107,7 @@ def test_the_status_says_each_sessions_weight(run_program, users):
         program = f"""
 import remotecl
 remotecl.connect({bob!r})
-(session,) = [each for each in remotecl.status()[0].sessions if each.user == "bob"]
+(session,) = [each for each in remotecl.overview().status[0].sessions if each.user == "bob"]
 print(session.user, session.weight)
 """
         assert run_program(program).stdout == "bob 2.5\n"
@@ -253,7 +253,7 @@ def test_users_tokens_protect_a_server_on_the_network(run_remotecl, users):
     with Daemon("--limits", str(users), "--listen", "0.0.0.0:0") as daemon:
         address = f"127.0.0.1:{daemon.address.rpartition(':')[2]}"
         assert run_remotecl("devices", "--servers", address).returncode == 1
-        assert remotecl.status(server_name(address, users.parent / "bob.token"))[0].session_count == 0
+        assert remotecl.overview(server_name(address, users.parent / "bob.token")).status[0].session_count == 0
 
 
 def test_who_has_devices_alone_keeps_others_out(run_remotecl, run_program, users):

@@ -70,8 +70,8 @@ def test_rates_are_those_of_known_work(connection):
 
 
 def test_rates_of_users_are_those_between_two_answers(cluster):
-    (status,) = remotecl.status(cluster.addresses[0])
-    ann, ben = remotecl.UserStatus("ann", 0, 10.5, 100), remotecl.UserStatus("ben", 0, 0.5, 7)
+    (status,) = remotecl.overview(cluster.addresses[0]).status
+    ann, ben = remotecl.types.UserStatus("ann", 0, 10.5, 100), remotecl.types.UserStatus("ben", 0, 0.5, 7)
     before = WatchedServer(status.address, "connected", status=dataclasses.replace(status, users=(ann,)))
     later = dataclasses.replace(
         status,
@@ -93,8 +93,8 @@ def test_rates_of_users_are_those_between_two_answers(cluster):
 
 
 def test_sockets_of_kernels_are_a_table_where_there_are_some(cluster):
-    (status,) = remotecl.status(cluster.addresses[0])
-    idle = remotecl.UserStatus("ann", 0, 1.0, 1)
+    (status,) = remotecl.overview(cluster.addresses[0]).status
+    idle = remotecl.types.UserStatus("ann", 0, 1.0, 1)
     busy = dataclasses.replace(idle, sockets=3, sockets_opened=5, socket_bytes_sent=MIB, socket_bytes_received=0)
     before = WatchedServer(status.address, "connected", status=dataclasses.replace(status, users=(busy,)))
     more = dataclasses.replace(busy, socket_bytes_sent=3 * MIB, socket_bytes_received=4 * MIB)

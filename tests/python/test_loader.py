@@ -188,13 +188,13 @@ import pyopencl
 pyopencl.get_platforms()
 import remotecl, numpy, pyopencl.array
 try:
-    remotecl.devices()
+    remotecl.overview().devices
 except remotecl.ActivationError as error:
     print(error)
 connection = remotecl.connect({cluster.addresses[0]!r})
 queue = pyopencl.CommandQueue(connection.context())
 assert (pyopencl.array.arange(queue, 9, dtype=numpy.int32) * 2).get().sum() == 72
-assert connection.platform.name == "remotecl" and remotecl.devices()
+assert connection.platform.name == "remotecl" and remotecl.overview().devices
 """
     assert "because it knows no server" in run_program(program).stdout
 

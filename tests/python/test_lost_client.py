@@ -23,7 +23,7 @@ SLACK_S = 1.5  # a loaded machine
 PROGRAM = """
 import numpy, pyopencl, remotecl
 
-context = pyopencl.Context(remotecl.devices())
+context = pyopencl.Context(remotecl.overview().devices)
 device = context.devices[0]
 queue = pyopencl.CommandQueue(context)
 kernel = pyopencl.Kernel(pyopencl.Program(context, '''
@@ -66,7 +66,7 @@ class Pair(Namespaces):
         return True
 
     def device_is_free(self) -> bool:
-        ask = f"import remotecl; print(remotecl.status('127.0.0.1:{PORT}')[0].devices[0].queue_depth)"
+        ask = f"import remotecl; print(remotecl.overview('127.0.0.1:{PORT}').status[0].devices[0].queue_depth)"
         return run("ip", "netns", "exec", self.server, sys.executable, "-c", ask).strip() == "0"
 
 

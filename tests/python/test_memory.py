@@ -195,12 +195,12 @@ class TestPinned:
 
     def test_moves_nothing(self, queues):
         queues[0].finish()
-        before = sum(server.bytes_sent + server.bytes_received for server in remotecl.stats())
+        before = sum(server.bytes_sent + server.bytes_received for server in remotecl.overview().stats)
         array = remotecl.pinned_empty(queues[0], 1 << 20, np.uint8)
         array[:] = 1
         del array
         queues[0].finish()
-        after = sum(server.bytes_sent + server.bytes_received for server in remotecl.stats())
+        after = sum(server.bytes_sent + server.bytes_received for server in remotecl.overview().stats)
         assert after - before < 4096
 
     def test_works_on_native_platforms_too(self, native_context):
@@ -267,14 +267,21 @@ class TestResidency:
 
 def test_what_jupyter_shows(cluster, connection):
     """Everything that stands for servers and devices names the servers."""
-    shown = [remotecl.servers(), remotecl.servers()[0], remotecl.devices(), connection, cluster, cluster.servers[0]]
+    shown = [
+        remotecl.overview().servers,
+        remotecl.overview().servers[0],
+        remotecl.overview().devices,
+        connection,
+        cluster,
+        cluster.servers[0],
+    ]
     for value in shown:
         assert value._repr_html_().startswith("<table>")
         assert cluster.addresses[0] in value._repr_html_()
-    assert remotecl.devices() == connection.platform.get_devices()
+    assert remotecl.overview().devices == connection.platform.get_devices()
 
 
 def test_words_of_a_server_are_no_markup():
-    evil = remotecl.ServerInfo("a:1", "lost", "<script>", ("<b>device</b>",), None)
+    evil = remotecl.types.ServerInfo("a:1", "lost", "<script>", ("<b>device</b>",), None)
     assert "<script>" not in evil._repr_html_()
     assert "&lt;b&gt;device" in evil._repr_html_()

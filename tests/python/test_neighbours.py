@@ -67,13 +67,13 @@ assert result[0] == 202
 
 
 def deepest(address: str, looks: int = 30) -> int:
-    return max(remotecl.status(address)[0].devices[0].queue_depth for _ in range(looks))
+    return max(remotecl.overview(address).status[0].devices[0].queue_depth for _ in range(looks))
 
 
 def test_who_is_alone_may_give_the_device_all_of_its_work():
     with Daemon() as daemon, Flood(daemon.address) as alone:
         alone.begin()
-        while remotecl.status(daemon.address)[0].commands < 301:
+        while remotecl.overview(daemon.address).status[0].commands < 301:
             pass
         assert deepest(daemon.address) > 100
         assert alone.count() == 301

@@ -88,7 +88,7 @@ def has_ended(server: remotecl.Server, within_s: float) -> bool:
     """Whether the device is free."""
     end = time.monotonic() + within_s
     while time.monotonic() < end:
-        (status,) = remotecl.status(server.address)
+        (status,) = remotecl.overview(server.address).status
         if status.session_count == 0 and status.devices[0].queue_depth == 0:
             return True
         time.sleep(0.02)
@@ -164,9 +164,9 @@ def test_a_killed_program_leaves_the_device_free(server):
 
 
 def test_the_status_says_what_a_users_kernels_have(server):
-    def of_user() -> remotecl.UserStatus:
-        (status,) = remotecl.status(server.address)
-        return next((use for use in status.users if use.sockets_opened), remotecl.UserStatus("", 0, 0.0, 0))
+    def of_user() -> remotecl.types.UserStatus:
+        (status,) = remotecl.overview(server.address).status
+        return next((use for use in status.users if use.sockets_opened), remotecl.types.UserStatus("", 0, 0.0, 0))
 
     with started(WAIT, server) as program:
         assert program.stdout is not None

@@ -65,7 +65,7 @@ def test_prometheus_reads_the_counters(run_remotecl):
         with socket.create_connection((host, int(port)), timeout=WITHIN_S) as stranger:
             stranger.sendall(b"remotecl" + (999).to_bytes(4, "little") + bytes(36))  # a Hello of another version
             assert stranger.recv(64)
-        (status,) = remotecl.status(daemon.address)
+        (status,) = remotecl.overview(daemon.address).status
         after = daemon.metrics()
     assert after["remotecl_connections_refused_total", "version"] == 1
     assert after["remotecl_sessions_total",] == 1
@@ -90,7 +90,7 @@ kernel = pyopencl.Kernel(program, "one")
 for _ in range(6):
     kernel(queue, (1,), None, buffer)
 queue.finish()
-(status,) = remotecl.status()
+(status,) = remotecl.overview().status
 print(status.devices[0].placed, status.sessions[0].placed[0], status.users[0].placed)
 """
         assert run_program(program).stdout == "6 6 6\n"
@@ -151,7 +151,7 @@ def test_draining_lets_sessions_go_on_and_takes_no_others(run_remotecl):
         refused = run_remotecl("devices", "--servers", daemon.address)
         assert refused.returncode == 1
         assert "is about to end and takes no new sessions" in refused.stderr
-        assert remotecl.status(daemon.address)[0].session_count == 1
+        assert remotecl.overview(daemon.address).status[0].session_count == 1
         assert visitor.leave() == ("True\n", "")
         assert daemon.process.wait(WITHIN_S) == 0
 

@@ -21,7 +21,7 @@ LARGE = 1 << 20  # more than is copied
 def fake_devices(connection):
     return {
         device.name: device
-        for device in remotecl.devices()
+        for device in remotecl.overview().devices
         if remotecl.server_of(device) == connection.servers[0] and device.type == cl.device_type.CUSTOM
     }
 

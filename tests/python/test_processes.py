@@ -11,7 +11,7 @@ import numpy as np
 
 def work(number):
     import pyopencl as cl, pyopencl.array, remotecl
-    context = cl.Context(remotecl.devices())
+    context = cl.Context(remotecl.overview().devices)
     queue = cl.CommandQueue(context, context.devices[number % len(context.devices)])
     return int(cl.array.to_device(queue, np.full(1000, number, np.int32)).get().sum())
 
@@ -50,7 +50,7 @@ def test_a_child_that_is_forked_later_is_told_so_and_the_parent_goes_on(run):
     result = run("""
 import os
 import numpy as np, pyopencl as cl, pyopencl.array, remotecl
-queue = cl.CommandQueue(cl.Context(remotecl.devices()))
+queue = cl.CommandQueue(cl.Context(remotecl.overview().devices))
 array = cl.array.to_device(queue, np.arange(1000, dtype=np.int32))
 child = os.fork()
 if child == 0:
@@ -58,9 +58,9 @@ if child == 0:
         array.get()
     except cl.Error as error:
         assert error.code == cl.status_code.DEVICE_NOT_AVAILABLE, error
-        for look in (remotecl.servers, remotecl.stats, remotecl.links, remotecl.residency):
+        for look in ("overview().servers", "overview().stats", "overview().links", "residency()"):
             try:
-                look()
+                eval("remotecl." + look)
             except remotecl.RemoteCLError as error:
                 assert "forked" in str(error)
             else:
@@ -84,7 +84,7 @@ def test_a_child_that_is_forked_later_ends_normally(run):
     run("""
 import os, sys
 import numpy as np, pyopencl as cl, pyopencl.array, remotecl
-queue = cl.CommandQueue(cl.Context(remotecl.devices()))
+queue = cl.CommandQueue(cl.Context(remotecl.overview().devices))
 array = cl.array.to_device(queue, np.arange(1000, dtype=np.int32))
 
 child = os.fork()

@@ -35,7 +35,7 @@ for _ in range(3):
         scale(there, scaled).wait()
         assert float(total(there).get()) == len(values)
         assert int(out.get(queue)[-1]) == 2 * (len(numbers) - 1) and float(scaled.get(queue)[0]) == 3
-moved = {name: count.bytes for name, count in vars(remotecl.stats().transfers).items() if name != "saved"}
+moved = {name: count.bytes for name, count in vars(remotecl.overview().stats.transfers).items() if name != "saved"}
 from_source = bool(twice.get_info(cl.kernel_info.PROGRAM).get_info(cl.program_info.SOURCE))
 print(json.dumps({"moved": moved, "from_source": from_source}))
 '''
@@ -69,7 +69,7 @@ out = cl.array.empty_like(numbers)
 
 
 def sent():
-    return {server.address: server.bytes_sent for server in remotecl.stats()}[idle]
+    return {server.address: server.bytes_sent for server in remotecl.overview().stats}[idle]
 
 
 def computed(queue):
@@ -114,7 +114,7 @@ cluster = remotecl.LocalCluster(servers=2)
 context = cluster.connect().context()
 lost, living = sorted(context.devices, key=lambda device: cluster.addresses.index(remotecl.server_of(device)))
 os.kill(cluster.servers[0].pid, signal.SIGKILL)
-while all(server.status == "connected" for server in remotecl.servers()):
+while all(server.status == "connected" for server in remotecl.overview().servers):
     time.sleep(0.01)
 queue = cl.CommandQueue(context, living)
 out = cl.array.zeros(queue, 16, np.int32)

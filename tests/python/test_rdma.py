@@ -22,8 +22,8 @@ import json, numpy, remotecl, pyopencl as cl
 queue = cl.CommandQueue(remotecl.connect(ADDRESS).context())
 buffer = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 4 << 20)
 cl.enqueue_copy(queue, buffer, numpy.ones(4 << 20, numpy.uint8))
-stats = remotecl.stats()
-(status,) = remotecl.status()
+stats = remotecl.overview().stats
+(status,) = remotecl.overview().status
 print(json.dumps([vars(stats[0].rdma), vars(status.sessions[0].rdma), repr(stats)]))
 """
 
@@ -113,4 +113,4 @@ def test_the_table_has_those_who_want_it():
     assert max(map(len, text.splitlines())) <= 80
     assert "3.0 GiB" in text
     assert "the port is" in text
-    assert remotecl.RdmaStats is RdmaStats
+    assert remotecl.types.RdmaStats is RdmaStats

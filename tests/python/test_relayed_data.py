@@ -35,7 +35,7 @@ for seed in range(3):  # the second time is in place of what came the first time
 grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
 found = np.empty(1, np.uint32)
 cl.enqueue_copy(other, found, wrong)
-through = remotecl.stats().transfers.through_client
+through = remotecl.overview().stats.transfers.through_client
 print(found[0], grown, through.count, through.bytes)
 """
 
@@ -114,7 +114,7 @@ for turn in range(3):
     if turn == 0:  # before anything is compared, which takes memory
         grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
     wrong += int(not np.array_equal(there, back))
-through = remotecl.stats().transfers.through_client
+through = remotecl.overview().stats.transfers.through_client
 print(wrong, grown, through.count, through.bytes)
 """
 

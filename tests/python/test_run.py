@@ -119,8 +119,8 @@ def test_auto_takes_what_is_configured(run_remotecl, addresses):
 
 
 def test_auto_takes_found_servers_that_let_it_in(cluster, monkeypatch, capfd):
-    def found(address: str) -> remotecl.DiscoveredServer:
-        return remotecl.DiscoveredServer("one", address, "0", 1, ())
+    def found(address: str) -> remotecl.types.DiscoveredServer:
+        return remotecl.types.DiscoveredServer("one", address, "0", 1, ())
 
     monkeypatch.setattr(run, "configured_servers", list)
     monkeypatch.setattr(run, "discover", lambda _: [found(NOBODY), found(cluster.addresses[0])])

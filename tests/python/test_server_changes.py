@@ -44,9 +44,9 @@ def test_a_second_cluster_after_the_first_one_has_ended(run_program):
 for _ in range(3):
     with remotecl.LocalCluster(servers=2) as cluster:
         connection = cluster.connect()
-        assert remotecl.devices() == connection.devices
+        assert remotecl.overview().devices == connection.devices
         assert computes(connection.devices)
-assert remotecl.devices() == []
+assert remotecl.overview().devices == []
 """)
     assert result.stdout == result.stderr == ""
 
@@ -79,14 +79,14 @@ lasting = remotecl.connect({first!r})
 with remotecl.connect({first!r}, {second!r}) as both:
     assert computes(both.devices)
     other = both.devices[-1]
-assert remotecl.devices() == lasting.devices
+assert remotecl.overview().devices == lasting.devices
 assert computes(lasting.devices) and not other.available
 both.close()
 assert "closed" in repr(both)
 again = remotecl.connect({second!r})
 assert again.devices[0].available and again.devices[0] != other
 lasting.close()
-assert remotecl.devices() == again.devices
+assert remotecl.overview().devices == again.devices
 """)
     assert result.stdout == result.stderr == ""
 
@@ -116,7 +116,7 @@ with remotecl.LocalCluster(servers=1) as cluster:
         cl.enqueue_fill_buffer(queue, buffers[-1], np.int32(i), 0, 4096)
     cluster.scale(1)
     assert len(cluster) == 1
-    assert remotecl.devices() == [device for device in connection.devices if device.available]
+    assert remotecl.overview().devices == [device for device in connection.devices if device.available]
     queue = cl.CommandQueue(context, context.devices[0])
     for i, buffer in enumerate(buffers):
         result = np.empty(1024, np.int32)
@@ -165,7 +165,7 @@ with remotecl.LocalCluster(servers=2) as cluster:
     assert len(cluster) == {size} and killed not in cluster.servers and kept in cluster.servers
     assert all(server.running for server in cluster.servers)
     assert computes(cluster.connect().devices)
-    assert sorted(server.address for server in remotecl.servers()) == sorted(cluster.addresses)
+    assert sorted(server.address for server in remotecl.overview().servers) == sorted(cluster.addresses)
 """)
 
 
@@ -289,7 +289,7 @@ with remotecl.LocalCluster(servers=2) as cluster:
     server = remotecl.Server(cluster.addresses[1])
     connection = remotecl.connect(cluster.addresses)
     assert computes(connection.devices)
-    assert [link.state for link in remotecl.links()] == ["connected"]
+    assert [link.state for link in remotecl.overview().links] == ["connected"]
 """)
     assert [line for line in result.stderr.splitlines() if "connect again" not in line][-1].startswith(
         "remotecl: lost "

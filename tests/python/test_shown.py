@@ -8,15 +8,23 @@ import remotecl
 
 
 def test_two_devices_of_one_kind_can_be_told_apart(connection):
-    shown = repr(remotecl.devices()).splitlines()
+    shown = repr(remotecl.overview().devices).splitlines()
     assert shown[0] == f"{len(connection.devices)} devices"
     assert len(set(shown)) == len(shown)
     assert all(any(address in line for line in shown) for address in connection.servers)
-    assert str(remotecl.devices()) == repr(remotecl.devices())
+    assert str(remotecl.overview().devices) == repr(remotecl.overview().devices)
 
 
 @pytest.mark.parametrize(
-    "what", [remotecl.servers, remotecl.links, remotecl.status, remotecl.residency, remotecl.stats]
+    "what",
+    [
+        lambda: remotecl.overview().servers,
+        lambda: remotecl.overview().links,
+        lambda: remotecl.overview().status,
+        lambda: remotecl.overview().stats,
+        remotecl.overview,
+        remotecl.residency,
+    ],
 )
 def test_lists_show_themselves_as_tables(queues, what):
     buffer = cl.Buffer(queues[0].context, cl.mem_flags.READ_WRITE, 64)
@@ -32,7 +40,7 @@ def test_lists_show_themselves_as_tables(queues, what):
 
 
 def test_round_trips_have_one_unit_everywhere(connection):
-    (server,) = [one for one in remotecl.servers() if one.address == connection.servers[0]]
+    (server,) = [one for one in remotecl.overview().servers if one.address == connection.servers[0]]
     assert " us" in repr(server)
     assert " us" in server._repr_html_()
     assert "(us)" not in server._repr_html_()
@@ -54,12 +62,12 @@ def test_a_device_is_a_device(ask, device):
 
 
 def test_sessions_have_their_users_beside_them(connection):
-    status = remotecl.status(connection.servers[0])[0]
+    status = remotecl.overview(connection.servers[0]).status[0]
     assert {session.user for session in status.sessions} == {"default"}
     assert "default" in repr(status)
 
 
-def trace_of(queue: cl.CommandQueue, commands: int) -> remotecl.Trace:
+def trace_of(queue: cl.CommandQueue, commands: int) -> remotecl.types.Trace:
     buffer = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 64)
     with remotecl.trace() as trace:
         for _ in range(commands):

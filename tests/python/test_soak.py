@@ -77,7 +77,7 @@ def held(process: int) -> tuple[int, int]:
 
 def wait_for_no_session(server: remotecl.Server) -> None:
     end = time.monotonic() + 120
-    while remotecl.status(server.address)[0].session_count:
+    while remotecl.overview(server.address).status[0].session_count:
         assert time.monotonic() < end, "sessions of clients that are gone are still there"
         time.sleep(0.2)
 

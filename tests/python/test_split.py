@@ -119,6 +119,6 @@ except KeyboardInterrupt:
 gate.set_status(cl.command_execution_status.COMPLETE)
 queue.finish()
 """
-    addresses = ",".join(server.address for server in remotecl.servers() if server.status == "connected")
+    addresses = ",".join(server.address for server in remotecl.overview().servers if server.status == "connected")
     result = run_program(source, REMOTECL_SERVERS=addresses, PYOPENCL_CTX="remotecl")
     assert "interrupted" in result.stdout

@@ -40,7 +40,7 @@ with remotecl.SSHCluster(["one", "two"], python=sys.executable, **json.loads(sys
     result = np.empty_like(data)
     cl.enqueue_copy(queues[0], result, buffer)
     assert (result == data + 3 * len(queues)).all()
-    links = [(link.state, link.reason) for link in remotecl.links()]
+    links = [(link.state, link.reason) for link in remotecl.overview().links]
     print(json.dumps({
         "addresses": cluster.addresses, "remote": [server.remote_address for server in cluster.servers], "links": links
     }))

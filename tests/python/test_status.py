@@ -28,7 +28,7 @@ def entry_of(stats, address):
 
 def test_a_server_tells_without_a_session(cluster):
     with remotecl.Server() as server:
-        (status,) = remotecl.status(server.address)
+        (status,) = remotecl.overview(server.address).status
         assert status.session_count == 0
         assert status.version == remotecl.__version__
         assert status.process == server.pid
@@ -40,36 +40,36 @@ def test_a_server_tells_without_a_session(cluster):
 
 def test_a_server_that_is_not_there():
     with pytest.raises(remotecl.ServerUnreachable, match=re.escape("127.0.0.1:1")):
-        remotecl.status("127.0.0.1:1")
+        _ = remotecl.overview("127.0.0.1:1").status
 
 
 def test_memory_of_three_buffers(queue):
-    before = entry_of(remotecl.stats(), server_of(queue)).memory[0]
+    before = entry_of(remotecl.overview().stats, server_of(queue)).memory[0]
     buffers = [cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, size * MIB) for size in (1, 2, 4)]
     for buffer in buffers:
         cl.enqueue_fill_buffer(queue, buffer, np.int32(1), 0, 64)
     queue.finish()
-    after = entry_of(remotecl.stats(), server_of(queue)).memory[0]
+    after = entry_of(remotecl.overview().stats, server_of(queue)).memory[0]
     assert after.own - before.own == 7 * MIB
     assert after.used - before.used == 7 * MIB
     assert after.total > 7 * MIB
     del buffer, buffers
     queue.finish()
-    assert entry_of(remotecl.stats(), server_of(queue)).memory[0].own == before.own
+    assert entry_of(remotecl.overview().stats, server_of(queue)).memory[0].own == before.own
 
 
 def test_bytes_of_an_upload_and_a_download(queue):
     data = np.zeros(10 * MIB, np.uint8)
     buffer = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, data.nbytes)
-    before = entry_of(remotecl.stats(), server_of(queue))
+    before = entry_of(remotecl.overview().stats, server_of(queue))
     cl.enqueue_copy(queue, buffer, data)
     queue.finish()
-    between = entry_of(remotecl.stats(), server_of(queue))
+    between = entry_of(remotecl.overview().stats, server_of(queue))
     assert 10 * MIB <= between.bytes_sent - before.bytes_sent < 10 * MIB + 4096
     assert 10 * MIB <= between.traffic.bulk.sent.bytes - before.traffic.bulk.sent.bytes < 10 * MIB + 1024
     assert between.traffic.bulk.sent.messages - before.traffic.bulk.sent.messages == 1
     cl.enqueue_copy(queue, data, buffer)
-    after = entry_of(remotecl.stats(), server_of(queue))
+    after = entry_of(remotecl.overview().stats, server_of(queue))
     assert after.traffic.bulk.received.bytes - between.traffic.bulk.received.bytes >= 10 * MIB
     assert after.traffic.bulk.received.messages - between.traffic.bulk.received.messages == 1
     assert after.traffic.bulk.sent == between.traffic.bulk.sent
@@ -77,19 +77,19 @@ def test_bytes_of_an_upload_and_a_download(queue):
 
 def test_commands_are_counted_and_queued_ones_seen(queue):
     address = server_of(queue)
-    (before,) = remotecl.status(address)
+    (before,) = remotecl.overview(address).status
     gate = cl.UserEvent(queue.context)
     buffer = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 64)
     for _ in range(5):
         cl.enqueue_fill_buffer(queue, buffer, np.int32(1), 0, 64, wait_for=[gate])
     queue.flush()
-    remotecl.stats()  # its answer comes after the commands
-    (waiting,) = remotecl.status(address)
+    _ = remotecl.overview().stats  # its answer comes after the commands
+    (waiting,) = remotecl.overview(address).status
     assert waiting.devices[0].queue_depth - before.devices[0].queue_depth == 5
     assert waiting.commands - before.commands == 5
     gate.set_status(cl.command_execution_status.COMPLETE)
     queue.finish()
-    (after,) = remotecl.status(address)
+    (after,) = remotecl.overview(address).status
     assert after.devices[0].queue_depth == before.devices[0].queue_depth
 
 
@@ -100,11 +100,11 @@ def test_transfers_that_residency_saves(queue):
     host = np.arange(MIB, dtype=np.uint8)
     source = cl.Buffer(queue.context, flags.READ_ONLY | flags.COPY_HOST_PTR, hostbuf=host)
     target = cl.Buffer(queue.context, flags.WRITE_ONLY, 64)
-    before = remotecl.stats().transfers
+    before = remotecl.overview().stats.transfers
     for _ in range(3):
         peek(queue, (1,), None, source, target)
     queue.finish()
-    after = remotecl.stats().transfers
+    after = remotecl.overview().stats.transfers
     assert after.from_host.bytes - before.from_host.bytes == MIB
     assert after.from_host.count - before.from_host.count == 1
     assert after.saved.bytes - before.saved.bytes >= 2 * MIB
@@ -115,11 +115,11 @@ def test_what_servers_send_each_other(connection):
     context = cl.Context(list(by_server.values()))
     first, second = (cl.CommandQueue(context, device) for device in by_server.values())
     source, target = (cl.Buffer(context, cl.mem_flags.READ_WRITE, 10 * MIB) for _ in range(2))
-    before = remotecl.stats()
+    before = remotecl.overview().stats
     cl.enqueue_fill_buffer(first, source, np.int32(7), 0, 10 * MIB)
     cl.enqueue_copy(second, target, source)
     second.finish()
-    after = remotecl.stats()
+    after = remotecl.overview().stats
 
     def sent(stats, server):
         return sum(link.traffic.bulk.sent.bytes for link in stats.links if link.server == server)
@@ -134,7 +134,7 @@ def test_what_servers_send_each_other(connection):
 def test_cache_of_image_formats(queue):
     def ask():
         cl.get_supported_image_formats(queue.context, cl.mem_flags.READ_ONLY, cl.mem_object_type.IMAGE2D)
-        return remotecl.stats().caches["image_formats"]
+        return remotecl.overview().stats.caches["image_formats"]
 
     first = ask()
     second = ask()
@@ -143,7 +143,7 @@ def test_cache_of_image_formats(queue):
 
 
 def test_stats_are_shown_as_tables(connection):
-    stats = remotecl.stats()
+    stats = remotecl.overview().stats
     assert len(stats) == len(stats.servers)
     assert stats[0] in list(stats)
     assert all(server.address in repr(stats) for server in stats)
@@ -151,9 +151,9 @@ def test_stats_are_shown_as_tables(connection):
 
 
 def test_the_client_says_who_it_is(connection, cluster):
-    (status,) = remotecl.status(cluster.addresses[0])
+    (status,) = remotecl.overview(cluster.addresses[0]).status
     assert os.getpid() in [session.process for session in status.sessions]
-    own = [session for session in remotecl.status()[0].sessions if session.is_own]
+    own = [session for session in remotecl.overview().status[0].sessions if session.is_own]
     assert own == []  # asked without a session
 
 

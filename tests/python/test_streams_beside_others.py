@@ -29,7 +29,9 @@ def test_a_kernel_of_another_device_works_on_a_frame(server, folder):
     """Only the content travels; the source's device and the compiling one share a context."""
     compiling = server.devices[0]
     source = next(
-        d for d in remotecl.devices() if d.name == "remotecl streams" and remotecl.server_of(d) in server.servers
+        d
+        for d in remotecl.overview().devices
+        if d.name == "remotecl streams" and remotecl.server_of(d) in server.servers
     )
     streams = Streams(server, context=cl.Context([source, compiling]))
     room = 1 << 20
@@ -59,7 +61,7 @@ def test_frames_go_from_server_to_server_and_only_their_content(server, folder):
         compiling = other.devices[0]
         source = next(
             one
-            for one in remotecl.devices()
+            for one in remotecl.overview().devices
             if one.name == "remotecl streams" and remotecl.server_of(one) in server.servers
         )
         streams = Streams(server, context=cl.Context([source, compiling]))
@@ -74,7 +76,7 @@ def test_frames_go_from_server_to_server_and_only_their_content(server, folder):
             " uint all = 0; for (uint i = 0; i < count; ++i) all += frame[i]; *sum = all; }",
         ).build(devices=[compiling])
         add = cl.Kernel(program, "add")
-        before = remotecl.stats()
+        before = remotecl.overview().stats
         for number in range(10):
             event = streams.start_read(f"file:{folder}/in/large?records={record}", frame, size, streams.buffer(64))
             add.set_args(frame, least, np.uint32(record))
@@ -82,7 +84,7 @@ def test_frames_go_from_server_to_server_and_only_their_content(server, folder):
             found = np.zeros(1, np.uint32)
             cl.enqueue_copy(queue, found, least, wait_for=[done])
             assert found[0] == number * record
-        after = remotecl.stats()
+        after = remotecl.overview().stats
         assert received(after) - received(before) < record  # all frames have ten times that
         assert sent(after) - sent(before) < record
         other.close()
@@ -104,7 +106,7 @@ def test_a_daemon_of_streams_beside_one_with_contained_sessions(folder):
         Daemon("--isolate") as contained,
     ):
         connection = remotecl.connect(of_streams.address, contained.address)
-        own = [one for one in remotecl.devices() if remotecl.server_of(one) == of_streams.address]
+        own = [one for one in remotecl.overview().devices if remotecl.server_of(one) == of_streams.address]
         assert {one.type for one in own} == {cl.device_type.CUSTOM}
         gpu = next(one for one in connection.devices if remotecl.server_of(one) == contained.address)
         context = cl.Context([next(one for one in own if one.name == "remotecl streams"), gpu])

@@ -47,7 +47,7 @@ import numpy as np
 import remotecl
 import pyopencl as cl
 
-context = cl.Context(remotecl.devices())
+context = cl.Context(remotecl.overview().devices)
 queue = cl.CommandQueue(context)
 numbers = np.arange(1 << 20, dtype=np.int32)
 buffer = cl.Buffer(context, cl.mem_flags.COPY_HOST_PTR, hostbuf=numbers)

@@ -75,10 +75,10 @@ context = remotecl.connect(sys.argv[1]).context()
 queue = pyopencl.CommandQueue(context, context.devices[0])
 for data in (numpy.zeros(16 << 20, "u1"), numpy.random.default_rng(1).integers(0, 256, 2 << 20, dtype="u1")):
     buffer = pyopencl.Buffer(context, pyopencl.mem_flags.READ_WRITE, data.nbytes)
-    before = remotecl.stats().servers[0].traffic.compressed_sent.before
+    before = remotecl.overview().stats.servers[0].traffic.compressed_sent.before
     pyopencl.enqueue_copy(queue, buffer, data)
     queue.finish()
-    print(remotecl.stats().servers[0].traffic.compressed_sent.before - before)
+    print(remotecl.overview().stats.servers[0].traffic.compressed_sent.before - before)
 """
 
 

@@ -20,7 +20,7 @@ PROLOGUE = """
 import faulthandler, threading, time
 faulthandler.dump_traceback_later(60, exit=True)
 import ctypes, pathlib, numpy as np, pyopencl as cl, remotecl
-context = cl.Context(remotecl.devices())
+context = cl.Context(remotecl.overview().devices)
 queue = cl.CommandQueue(context)
 buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, 1 << 20)
 data = np.zeros(1 << 20, np.uint8)
@@ -95,8 +95,8 @@ def test_looking_inside_while_others_work(context):
     try:
         for _ in range(200):
             remotecl.residency()
-            remotecl.stats()
-            remotecl.servers()
+            _ = remotecl.overview().stats
+            _ = remotecl.overview().servers
     finally:
         stop.set()
         for worker in workers:
@@ -185,7 +185,7 @@ connection.find_platform = close_meanwhile
 second = remotecl.connect({cluster.addresses[0]!r})
 assert second.devices[0].available
 second.close()
-assert remotecl.servers() == []
+assert remotecl.overview().servers == []
 """)
 
 
@@ -228,7 +228,7 @@ with remotecl.connect({cluster.addresses[0]!r}):
         raise SystemExit("it has connected")
     except remotecl.ServerUnreachable:
         pass
-assert remotecl.servers() == []
+assert remotecl.overview().servers == []
 """)
 
 

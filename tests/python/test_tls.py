@@ -78,9 +78,9 @@ cl.enqueue_migrate_mem_objects(second, [buffer]).wait()
 result = np.empty_like(words)
 cl.enqueue_copy(second, result, buffer)
 assert np.array_equal(result, words)
-(link,) = remotecl.links()
+(link,) = remotecl.overview().links
 assert link.state == "connected", link
-assert remotecl.stats().transfers.between_servers.bytes == words.nbytes, remotecl.stats()
+assert remotecl.overview().stats.transfers.between_servers.bytes == words.nbytes, remotecl.overview().stats
 """
 
 
@@ -109,7 +109,7 @@ def test_looking_at_a_server_takes_the_pin_too(run_remotecl, names):
     looked = run_remotecl("top", "--once", "--json", "--servers", ",".join(names))
     states = [(server["address"], server["state"]) for server in json.loads(looked.stdout)]
     assert states == [(address, "connected") for address in addresses(names)]
-    assert [status.address for status in remotecl.status(*names)] == addresses(names)
+    assert [status.address for status in remotecl.overview(*names).status] == addresses(names)
 
 
 def test_servers_that_are_known_are_looked_at_with_their_pin(run_program, names):

@@ -23,7 +23,7 @@ square(second, values.shape, None, buffer, wait_for=[done])
 result = np.empty_like(values)
 cl.enqueue_copy(second, result, buffer)
 assert np.array_equal(result, values**4)
-(link,) = remotecl.links()
+(link,) = remotecl.overview().links
 print(link.state, *sorted({{remotecl.server_of(device) for device in context.devices}}))
 """
 
@@ -69,14 +69,14 @@ def test_looking_at_a_server_takes_the_token_too(run_remotecl, guarded, token_fi
     assert [(server["address"], server["state"]) for server in json.loads(looked.stdout)] == [
         (address, "connected") for address in guarded
     ]
-    assert [status.address for status in remotecl.status(*names)] == guarded
+    assert [status.address for status in remotecl.overview(*names).status] == guarded
 
 
 LOOK_AT_ALL = """
 import remotecl
 
 remotecl.connect(*{names!r}, token_file={token_file!r})
-assert [status.address for status in remotecl.status()] == {names!r}
+assert [status.address for status in remotecl.overview().status] == {names!r}
 with remotecl.monitor() as view:
     view._watch.wait(1, 30.0)
     assert [server.state for server in view._watch.latest()] == ["connected", "connected"], view

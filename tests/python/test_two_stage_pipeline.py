@@ -29,7 +29,7 @@ import remotecl
 
 frame_bytes, frames = int(sys.argv[1]), int(sys.argv[2])
 words = frame_bytes // 4
-context = cl.Context(remotecl.devices())
+context = cl.Context(remotecl.overview().devices)
 assert len({remotecl.server_of(device) for device in context.devices}) == 2
 maker, user = (cl.CommandQueue(context, device) for device in context.devices[:2])
 program = cl.Program(context, '''
@@ -49,7 +49,7 @@ counts = cl.Buffer(context, cl.mem_flags.READ_WRITE, 4 * frames)
 seed = 0
 
 def traffic():
-    return sum(server.bytes_sent + server.bytes_received for server in remotecl.stats())
+    return sum(server.bytes_sent + server.bytes_received for server in remotecl.overview().stats)
 
 def check(slots):
     matching = np.empty(1, np.uint32)

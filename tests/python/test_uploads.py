@@ -38,7 +38,7 @@ else:
 there = numpy.empty(data.nbytes, dtype="u1")
 pyopencl.enqueue_copy(queue, there, buffer)
 assert (there == data).all()
-print(remotecl.stats().transfers.found.bytes)
+print(remotecl.overview().stats.transfers.found.bytes)
 """
 
 
@@ -83,7 +83,7 @@ def test_a_second_process_sends_nothing(run_program: RunProgram, tmp_path: Path,
         for how in ("read", "later", "copied"):
             assert found(run_program, daemon, weights, how) == size, how
         assert daemon.metrics()["remotecl_uploads_found_bytes_total",] == 3 * size
-        (status,) = remotecl.status(daemon.address)
+        (status,) = remotecl.overview(daemon.address).status
         assert status.stores["uploads"].hit_bytes == 3 * size
         assert status.stores["uploads"].entries == 13
         assert "uploads" in str(status)
@@ -137,7 +137,7 @@ def test_over_a_fast_link_nothing_is_offered(run_program: RunProgram, tmp_path: 
     with Daemon("--store", str(tmp_path / "store")) as daemon:
 
         def offered() -> int:
-            (status,) = remotecl.status(daemon.address)
+            (status,) = remotecl.overview(daemon.address).status
             return status.stores["uploads"].misses + status.stores["uploads"].hits
 
         counts = [offered()]

@@ -24,7 +24,7 @@ import numpy as np
 import pyopencl as cl
 import remotecl
 
-context = cl.Context(remotecl.devices())
+context = cl.Context(remotecl.overview().devices)
 queue = cl.CommandQueue(context)
 buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, 256 << 20)
 host = np.ones(256 << 20, np.uint8)
@@ -35,9 +35,9 @@ cl.enqueue_copy(queue, buffer, host[:4])
 queue.finish()
 
 def idle():
-    while remotecl.servers()[0].status == "connected":
+    while remotecl.overview().servers[0].status == "connected":
         time.sleep(0.05)
-    raise RuntimeError(remotecl.servers()[0].error)
+    raise RuntimeError(remotecl.overview().servers[0].error)
 
 def wait():
     gate = cl.UserEvent(context)
@@ -142,7 +142,7 @@ import numpy as np
 import pyopencl as cl
 import remotecl
 
-context = cl.Context(remotecl.devices()[:1] + remotecl.devices()[-1:])
+context = cl.Context(remotecl.overview().devices[:1] + remotecl.overview().devices[-1:])
 queues = [cl.CommandQueue(context, device) for device in context.devices]
 buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, 4 << 20)
 program = cl.Program(context, "kernel void add(global uint* x) { x[get_global_id(0)] += 1; }").build()
@@ -158,7 +158,7 @@ def pass_on():
     rounds += 1
 
 pass_on()
-assert [link.state for link in remotecl.links()] == ["connected"], remotecl.links()
+assert [link.state for link in remotecl.overview().links] == ["connected"], remotecl.overview().links
 print("ready", flush=True)
 end = time.monotonic() + 12
 while time.monotonic() < end:
@@ -166,7 +166,7 @@ while time.monotonic() < end:
 read = np.empty(1 << 20, np.uint32)
 cl.enqueue_copy(queues[0], read, buffer)
 assert (read == 2 * rounds).all()
-print("done", [link.state for link in remotecl.links()], flush=True)
+print("done", [link.state for link in remotecl.overview().links], flush=True)
 """
 
 

@@ -134,7 +134,7 @@ def test_a_server_finds_drivers_that_only_khronos_loader_would(tmp_path):
     with remotecl.Server(
         "127.0.0.1:0", environment={"OCL_ICD_VENDORS": str(empty), "OCL_ICD_FILENAMES": ":".join(drivers)}
     ) as server:
-        assert remotecl.status(server.address)
+        assert remotecl.overview(server.address).status
 
 
 def test_a_daemon_keeps_a_setting_that_needs_no_change(tmp_path, monkeypatch):

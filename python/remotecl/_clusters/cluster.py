@@ -26,7 +26,7 @@ class Cluster(Stoppable, Generic[ServerT]):
 
     Example::
 
-        def first_device(cluster: remotecl.Cluster) -> pyopencl.Device:
+        def first_device(cluster: remotecl.types.Cluster) -> pyopencl.Device:
             return cluster.connect().devices[0]
     """
 

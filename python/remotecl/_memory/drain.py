@@ -42,7 +42,7 @@ def drain(*servers: str) -> ResidencyList:
     for name in named_servers(*servers):
         known = known_as(name)
         if not known:
-            raise ValueError(f"this process is not connected to {name}; remotecl.servers() has the names")
+            raise ValueError(f"this process is not connected to {name}; remotecl.overview().servers has the names")
         leaving |= known
     stuck = ResidencyList()
     moves = []

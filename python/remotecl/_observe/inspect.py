@@ -27,7 +27,7 @@ class ServerInfo(Shown):
 
     Example::
 
-        for server in remotecl.servers():
+        for server in remotecl.overview().servers:
             print(server.address, server.status, server.error)
     """
 
@@ -54,7 +54,7 @@ class ServerLink:
 
     Example::
 
-        broken = [link for link in remotecl.links() if link.state == "failed"]
+        broken = [link for link in remotecl.overview().links if link.state == "failed"]
     """
 
     servers: tuple[str, str]
@@ -63,11 +63,11 @@ class ServerLink:
 
 
 class DeviceList(Shown, list["pyopencl.Device"]):
-    """What `devices` returns: a list of ``pyopencl.Device`` that shows itself as a table.
+    """The devices of an `Overview`: a list of ``pyopencl.Device`` that shows itself as a table.
 
     Example::
 
-        remotecl.devices()  # the last line of a cell
+        remotecl.overview().devices  # the last line of a cell
     """
 
     def _tables(self) -> list[Table]:
@@ -81,11 +81,11 @@ class DeviceList(Shown, list["pyopencl.Device"]):
 
 
 class ServerList(Shown, list[ServerInfo]):
-    """What `servers` returns: a list of `ServerInfo` that shows itself as a table.
+    """The servers of an `Overview`: a list of `ServerInfo` that shows itself as a table.
 
     Example::
 
-        remotecl.servers()  # the last line of a cell
+        remotecl.overview().servers  # the last line of a cell
     """
 
     def _tables(self) -> list[Table]:
@@ -93,11 +93,11 @@ class ServerList(Shown, list[ServerInfo]):
 
 
 class LinkList(Shown, list[ServerLink]):
-    """What `links` returns: a list of `ServerLink` that shows itself as a table.
+    """The links of an `Overview`: a list of `ServerLink` that shows itself as a table.
 
     Example::
 
-        remotecl.links()  # the last line of a cell
+        remotecl.overview().links  # the last line of a cell
     """
 
     def _tables(self) -> list[Table]:
@@ -106,19 +106,7 @@ class LinkList(Shown, list[ServerLink]):
 
 
 def devices() -> DeviceList:
-    """All devices of all connected servers, as PyOpenCL objects.
-
-    Custom devices come last. They have no compiler; PyOpenCL's own ``get_devices()`` leaves them out.
-
-    Raises:
-        ActivationError: the loader of this process does not list remotecl, for example because no server is
-            connected and ``REMOTECL_SERVERS`` is not set.
-
-    Example::
-
-        for device in remotecl.devices():
-            print(remotecl.server_of(device), device.name)
-    """
+    """For `Overview.devices`."""
     return DeviceList(all_devices(import_pyopencl()))
 
 
@@ -158,13 +146,7 @@ def native_platform_of(device: pyopencl.Device) -> str:
 
 
 def servers() -> ServerList:
-    """Every server that this process has connected to or tried to, and its state.
-
-    Example::
-
-        for server in remotecl.servers():
-            print(server.address, server.status, server.round_trip_us)
-    """
+    """For `Overview.servers`."""
     return ServerList(
         ServerInfo(
             address=entry["address"],
@@ -178,13 +160,7 @@ def servers() -> ServerList:
 
 
 def links() -> LinkList:
-    """The links between servers. They are made when a context spans several servers.
-
-    Example::
-
-        for link in remotecl.links():
-            print(*link.servers, link.state, link.reason)
-    """
+    """For `Overview.links`."""
     found = decoded(native().stats_json())["links"]
     return LinkList(
         ServerLink((link["servers"][0], link["servers"][1]), link["state"], link["reason"]) for link in found

@@ -24,7 +24,7 @@ class RdmaTotals:
 
     Example::
 
-        print(remotecl.status("gpu1")[0].rdma_clients.channels)
+        print(remotecl.overview("gpu1").status[0].rdma_clients.channels)
     """
 
     channels: int = 0
@@ -54,7 +54,7 @@ class RdmaStats:
 
     Example::
 
-        for server in remotecl.stats():
+        for server in remotecl.overview().stats:
             print(server.address, server.rdma.state, server.rdma.bytes_sent)
     """
 

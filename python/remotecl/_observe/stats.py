@@ -30,7 +30,7 @@ class DeviceMemory:
 
     Example::
 
-        for device in remotecl.stats()[0].memory:
+        for device in remotecl.overview().stats[0].memory:
             print(device.name, device.own, "of", device.total)
     """
 
@@ -55,7 +55,7 @@ class ServerStats:
 
     Example::
 
-        for server in remotecl.stats():
+        for server in remotecl.overview().stats:
             print(server.address, server.bytes_sent, server.round_trip_us)
     """
 
@@ -83,7 +83,7 @@ class LinkStats:
 
     Example::
 
-        for link in remotecl.stats().links:
+        for link in remotecl.overview().stats.links:
             print(link.server, "to", link.other, link.traffic.bytes_sent)
     """
 
@@ -104,7 +104,7 @@ class TransferCount:
 
     Example::
 
-        print(remotecl.stats().transfers.saved.count)
+        print(remotecl.overview().stats.transfers.saved.count)
     """
 
     count: int
@@ -126,7 +126,7 @@ class TransferStats:
 
     Example::
 
-        transfers = remotecl.stats().transfers
+        transfers = remotecl.overview().stats.transfers
         print(transfers.saved.bytes, transfers.between_servers.bytes)
     """
 
@@ -148,7 +148,7 @@ class CacheStats:
 
     Example::
 
-        print(remotecl.stats().caches["image_formats"].hits)
+        print(remotecl.overview().stats.caches["image_formats"].hits)
     """
 
     hits: int
@@ -166,9 +166,9 @@ class PlacementCount:
 
     Example::
 
-        before = sum(one.kernels for one in remotecl.stats().placements)
+        before = sum(one.kernels for one in remotecl.overview().stats.placements)
         time.sleep(1)
-        print(sum(one.kernels for one in remotecl.stats().placements) - before, "decisions a second")
+        print(sum(one.kernels for one in remotecl.overview().stats.placements) - before, "decisions a second")
     """
 
     server: str
@@ -178,7 +178,7 @@ class PlacementCount:
 
 @dataclass(frozen=True, repr=False)
 class Stats(Shown):
-    """The result of `remotecl.stats`. Iterating over it yields the `ServerStats`.
+    """The stats of an `Overview`. Iterating over it yields the `ServerStats`.
 
     Attributes:
         servers: traffic, round trip and memory of each server.
@@ -189,7 +189,7 @@ class Stats(Shown):
 
     Example::
 
-        stats = remotecl.stats()
+        stats = remotecl.overview().stats
         print(stats)  # tables; in Jupyter, HTML
         print(stats.servers[0].bytes_sent, stats.transfers.saved.bytes)
     """
@@ -234,16 +234,7 @@ class Stats(Shown):
 
 
 def stats() -> Stats:
-    """What this process has exchanged with its servers, what it saved, and the memory that it uses on them.
-
-    Asks every server, which takes one round trip each; the other numbers do not include that.
-
-    Example::
-
-        stats = remotecl.stats()
-        print(stats.servers[0].bytes_sent, stats.transfers.saved.bytes)
-        stats  # tables, in a notebook
-    """
+    """For `Overview.stats`."""
     counted = decoded(native().stats_json())
     known = {
         entry["address"]: server_status(entry["address"], entry["status"])

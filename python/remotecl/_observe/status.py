@@ -35,7 +35,7 @@ class DeviceStatus:
 
     Example::
 
-        for device in remotecl.status("gpu1")[0].devices:
+        for device in remotecl.overview("gpu1").status[0].devices:
             print(device.name, device.queue_depth, device.memory_used / device.memory_total)
     """
 
@@ -70,7 +70,7 @@ class SessionStatus:
 
     Example::
 
-        for session in remotecl.status("gpu1")[0].sessions:
+        for session in remotecl.overview("gpu1").status[0].sessions:
             print(session.address, session.program, session.commands, sum(session.memory))
     """
 
@@ -104,7 +104,7 @@ class LinkStatus:
 
     Example::
 
-        for link in remotecl.status("gpu1")[0].links:
+        for link in remotecl.overview("gpu1").status[0].links:
             print(link.server, link.is_connected, link.traffic.bytes_sent)
     """
 
@@ -131,7 +131,7 @@ class UserStatus:
 
     Example::
 
-        for use in remotecl.status("gpu1")[0].users:
+        for use in remotecl.overview("gpu1").status[0].users:
             print(use.user, use.device, use.busy_s, use.commands)
     """
 
@@ -171,7 +171,7 @@ class ServerStatus(Shown):
 
     Example::
 
-        status = remotecl.status("gpu1")[0]
+        status = remotecl.overview("gpu1").status[0]
         print(status)  # tables; in Jupyter, HTML
         print(status.uptime_s, status.session_count)
     """
@@ -206,11 +206,11 @@ class ServerStatus(Shown):
 
 
 class StatusList(Shown, list[ServerStatus]):
-    """What `status` returns: a list of `ServerStatus` that shows itself as tables.
+    """The status of an `Overview`: a list of `ServerStatus` that shows itself as tables.
 
     Example::
 
-        remotecl.status()  # the last line of a cell
+        remotecl.overview().status  # the last line of a cell
     """
 
     def _tables(self) -> list[Table]:
@@ -218,19 +218,7 @@ class StatusList(Shown, list[ServerStatus]):
 
 
 def status(*servers: str | Sequence[str]) -> StatusList:
-    """Asks servers how they are, without a session: their devices are not used, nor this process's platform.
-
-    Args:
-        servers: named as for `connect`. None of them takes those that this process has connected to or tried to.
-
-    Raises:
-        ServerUnreachable: one of them cannot be asked.
-
-    Example::
-
-        for device in remotecl.status("gpu1")[0].devices:
-            print(device.name, device.queue_depth, device.memory_used)
-    """
+    """For `Overview.status`."""
     found = StatusList()
     for server in named_servers(*servers) or known_servers():
         with contextlib.closing(Asker(server)) as asker:

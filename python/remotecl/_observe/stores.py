@@ -21,7 +21,7 @@ class StoreStatus:
 
     Example::
 
-        for name, store in remotecl.status("gpu1")[0].stores.items():
+        for name, store in remotecl.overview("gpu1").status[0].stores.items():
             print(name, store.entries, store.hits)
     """
 

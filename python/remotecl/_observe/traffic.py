@@ -16,7 +16,7 @@ class Amount:
 
     Example::
 
-        sent = remotecl.stats()[0].traffic.control.sent
+        sent = remotecl.overview().stats[0].traffic.control.sent
         print(sent.bytes / max(sent.messages, 1), "bytes a message")
     """
 
@@ -34,7 +34,7 @@ class Flow:
 
     Example::
 
-        bulk = remotecl.stats()[0].traffic.bulk
+        bulk = remotecl.overview().stats[0].traffic.bulk
         print(bulk.sent.bytes, bulk.received.bytes)
     """
 
@@ -52,7 +52,7 @@ class Compressed:
 
     Example::
 
-        sent = remotecl.stats()[0].traffic.compressed_sent
+        sent = remotecl.overview().stats[0].traffic.compressed_sent
         print(sent.before / max(sent.after, 1))
     """
 
@@ -72,7 +72,7 @@ class Traffic:
 
     Example::
 
-        traffic = remotecl.stats()[0].traffic
+        traffic = remotecl.overview().stats[0].traffic
         print(traffic.bytes_sent, traffic.bytes_received)
     """
 
