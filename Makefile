@@ -26,11 +26,12 @@ export CCACHE_NOHASHDIR := 1
 # The same name of the compiler for both, because ccache tells c++ and g++ apart.
 export CXX
 
-.PHONY: help debian13 debian-testing setup build package wheel docs demo test bench performance training augmented-reality instructions faults soak many-servers namespaces rdma rdma-short rdma-faults camera asan tsan browser programs programs-short fuzz check-all format lint clean distclean
+.PHONY: help core debian13 debian-testing setup build package wheel docs demo test bench performance training augmented-reality instructions faults soak many-servers namespaces rdma rdma-short rdma-faults camera asan tsan browser programs programs-short fuzz check-all format lint clean distclean
 
 help:
 	@echo "demo       a real job on two daemons over loopback, checked; installs only what that needs"
 	@echo "test       C++ and Python tests"
+	@echo "core       the core without extras, and its C++ tests"
 	@echo "bench      native driver, raw TCP and remotecl side by side"
 	@echo "performance  the same, written into docs/performance.md as its section SECTION"
 	@echo "training   what each optimisation of training brings, written into docs/applications.md; TRAINING has other arguments"
@@ -52,7 +53,7 @@ help:
 	@echo "           SECTION writes the table into docs/applications.md, PROGRAMS chooses some, RECORD=1 keeps their ratios"
 	@echo "programs-short  a dozen of them; fails when one stops working or has become slow"
 	@echo "debian13   demo and test in a fresh root of Debian 13, as root, with mmdebstrap; debian-testing: the same there"
-	@echo "check-all  lint, test, browser, programs, docs, instructions, faults, soak, many-servers, namespaces, rdma, rdma-faults, camera, debian13, debian-testing, asan and tsan"
+	@echo "check-all  lint, test, core, browser, programs, docs, instructions, faults, soak, many-servers, namespaces, rdma, rdma-faults, camera, debian13, debian-testing, asan and tsan"
 	@echo "setup      only install what is missing; build, package: only build"
 	@echo "wheel      a wheel in dist, repaired and checked; PYTHON=python3.x for another Python"
 	@echo "docs       the documentation as HTML in build-docs; warnings are errors"
@@ -93,6 +94,14 @@ demo:
 test: build package
 	ctest --test-dir build --output-on-failure --no-tests=error --parallel $(TESTS_AT_ONCE)
 	$(PYTHON) -m pytest $(PYTEST_WORKERS)
+
+# With all extras off: the doors of the core lead nowhere.
+EXTRAS := SCHEDULING KERNEL_SOCKETS RDMA STREAMS
+core: setup
+	@test -e build-core/build.ninja || cmake -G Ninja -S . -B build-core -DREMOTECL_WERROR=ON -DREMOTECL_BENCH=OFF \
+	  $(EXTRAS:%=-DREMOTECL_%=OFF)
+	cmake --build build-core
+	ctest --test-dir build-core --output-on-failure --no-tests=error --parallel $(TESTS_AT_ONCE)
 
 bench: package
 	@$(VENV)/bin/remotecl bench
@@ -218,7 +227,7 @@ debian13:
 debian-testing:
 	scripts/debian-root.sh testing make demo test
 
-check-all: lint test browser programs docs instructions faults soak many-servers namespaces rdma rdma-faults camera debian13 debian-testing asan tsan
+check-all: lint test core browser programs docs instructions faults soak many-servers namespaces rdma rdma-faults camera debian13 debian-testing asan tsan
 
 format: $(VENV)/.lint-stamp
 	clang-format -i $(CXX_FILES)
@@ -232,6 +241,7 @@ lint: $(VENV)/.lint-stamp
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 	$(PYTHON) scripts/layers.py
+	$(PYTHON) scripts/sizes.py --check
 	$(PYTHON) scripts/performance_tables.py --check
 	scripts/tidy.py
 
