@@ -42,6 +42,7 @@ endfunction()
 # remotecl_add_extras(TARGET EXTRA...): links the extras that this build has to a program or a library that makes them
 # known, and defines REMOTECL_HAS_EXTRA for each.
 function(remotecl_add_extras target)
+  set(KERNEL_SOCKETS remotecl_kernel_sockets_server)
   set(RDMA remotecl_rdma)
   set(STREAMS remotecl_streams_setup)
   foreach(extra ${ARGN})

@@ -22,9 +22,9 @@ ROOT = Path(__file__).resolve().parent.parent
 CPP = ROOT / "cpp"
 PYTHON = ROOT / "python/remotecl"
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
-MAIN = {"main.cpp"}  # of a program, which is no part of its room's library
+MAIN = {"extras.cpp", "main.cpp"}  # of a program, which are no part of their room's library
 EXTRAS = "extras/"  # rooms that the core does not know, except those who put a program together
-COMPOSITION_ROOTS = {"icd/extras.cpp", "server/daemon/main.cpp"}
+COMPOSITION_ROOTS = {"icd/api_network.cpp", "icd/extras.cpp", "server/daemon/extras.cpp", "server/daemon/main.cpp"}
 KEYWORDS = {"SOURCES", "USES", "LIBRARIES", "PRIVATE_LIBRARIES"}
 # Each room imports those of lower layers only.
 PYTHON_LAYERS = (

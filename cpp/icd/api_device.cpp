@@ -7,8 +7,8 @@
 
 #include "icd/extensions.h"
 #include "icd/info.h"
+#include "icd/kernel_sockets.h"
 #include "remotecl/remotecl.h"
-#include "runtime/client/objects/network.h"
 #include "runtime/client/objects/platform.h"
 #include "runtime/client/objects/svm.h"
 #include "runtime/protocol/command_buffer_types.h"
@@ -274,7 +274,9 @@ const DeviceRow kDeviceInfo[] = {
     {CL_DEVICE_REMOTECL_BULK_STREAMS,
      [](Device& d, const InfoSink& sink) { sink.value<cl_uint>(d.session().bulk_streams()); }},
     {CL_DEVICE_REMOTECL_KERNEL_SOCKETS,
-     [](Device& d, const InfoSink& sink) { sink.value<cl_bool>(has_kernel_sockets(d) ? CL_TRUE : CL_FALSE); }},
+     [](Device& d, const InfoSink& sink) {
+       sink.value<cl_bool>(icd::can_have_kernel_sockets(d) ? CL_TRUE : CL_FALSE);
+     }},
 };
 
 }  // namespace

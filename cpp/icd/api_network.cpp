@@ -1,9 +1,10 @@
 #include <algorithm>
 #include <bit>
 
+#include "extras/kernel_sockets/client/network.h"
 #include "icd/boundary.h"
+#include "icd/kernel_sockets.h"
 #include "remotecl/remotecl.h"
-#include "runtime/client/objects/network.h"
 #include "runtime/client/session/session.h"
 #include "runtime/client/support/stderr_notice.h"
 
@@ -36,6 +37,8 @@ void require_sockets(const Device& device) {
 }
 
 }  // namespace
+
+bool icd::can_have_kernel_sockets(const Device& device) { return has_kernel_sockets(device); }
 
 cl_mem remotecl_create_network(cl_context context, cl_device_id device, const remotecl_network_properties* properties,
                                cl_int* error) {

@@ -5,17 +5,17 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "extras/kernel_sockets/space/host_sockets.h"
+#include "extras/kernel_sockets/space/kernel_socket_space.h"
+#include "extras/kernel_sockets/space/open_broker.h"
 #include "kernel_sockets_kernels.h"
 #include "measure.h"
-#include "server/network/host_sockets.h"
-#include "server/network/network.h"
-#include "server/network/open_broker.h"
 
 namespace remotecl::bench {
 namespace {
 
 using server::Descriptor;
-using server::Network;
+using server::KernelSocketSpace;
 using testing::KernelRun;
 
 constexpr std::size_t kAddresses = 4096, kSecondAddress = 2048;  // bytes of a kernel's memory
@@ -75,12 +75,13 @@ KernelSides::KernelSides(server::Device& device, const Options& options)
                 {device, kSocketKernels, "-DMODE=1 " + options.build},
                 {device, kSocketKernels, "-DMODE=2 " + options.build}} {}
 
-Ref<Network> KernelSides::make_network(std::size_t sockets) const {
-  using Rule = server::NetworkThreads::Rule;
-  const Network::Hooks hooks{.broker = make_ref<testing::OpenBroker>(),
-                             .threads = {options_.threads, options_.fixed_threads ? Rule::kFixed : Rule::kByLoad}};
+Ref<KernelSocketSpace> KernelSides::make_network(std::size_t sockets) const {
+  using Rule = server::SpaceThreads::Rule;
+  const KernelSocketSpace::Hooks hooks{
+      .broker = make_ref<testing::OpenBroker>(),
+      .threads = {options_.threads, options_.fixed_threads ? Rule::kFixed : Rule::kByLoad}};
   cl_int error = CL_SUCCESS;
-  Ref<Network> network = Network::make(
+  Ref<KernelSocketSpace> network = KernelSocketSpace::make(
       device_, {static_cast<std::uint32_t>(sockets), static_cast<std::uint32_t>(options_.ring)}, hooks, error);
   if (!network) throw std::runtime_error("no network: error " + std::to_string(error));
   return network;
@@ -92,7 +93,7 @@ std::size_t KernelSides::groups_for(const Work& work, std::size_t most) {
   return groups;
 }
 
-KernelRun KernelSides::serve(const Work& work, const Ref<Network>& network, std::size_t groups,
+KernelRun KernelSides::serve(const Work& work, const Ref<KernelSocketSpace>& network, std::size_t groups,
                              const std::string& address) {
   const std::size_t each = work.connections / groups;
   return KernelRun(programs_[work.mode], network, each == 1 ? "serve" : "serve_many",
@@ -104,7 +105,7 @@ KernelRun KernelSides::serve(const Work& work, const Ref<Network>& network, std:
                     .text = address});
 }
 
-void KernelSides::finish(KernelRun& run, Network& network) {
+void KernelSides::finish(KernelRun& run, KernelSocketSpace& network) {
   if (!run.wait(std::chrono::seconds(20))) {
     network.stop();
     throw std::runtime_error("the kernel does not end");
@@ -116,7 +117,7 @@ void KernelSides::finish(KernelRun& run, Network& network) {
 
 double KernelSides::serve_program(const Work& work, const Client& client) {
   const std::uint16_t port = free_port();
-  const Ref<Network> network = make_network(work.connections + 1);
+  const Ref<KernelSocketSpace> network = make_network(work.connections + 1);
   KernelRun run = serve(work, network, groups_for(work, options_.groups), tcp_address(port));
   double seconds = 0;
   try {
@@ -135,7 +136,7 @@ double KernelSides::serve_program(const Work& work, const Client& client) {
 double KernelSides::serve_kernel(const Work& work, Meeting meeting) {
   const std::size_t groups = groups_for(work, options_.units / 2), each = work.connections / groups;
   const std::string address = meeting == Meeting::kTcp ? tcp_address(free_port()) : "rcl:bench";
-  const Ref<Network> network = make_network(2 * work.connections + 1 + groups);
+  const Ref<KernelSocketSpace> network = make_network(2 * work.connections + 1 + groups);
   Starter starter;
   std::string text = address;
   text.resize(kSecondAddress);

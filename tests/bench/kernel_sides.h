@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "extras/kernel_sockets/space/kernel_run.h"
 #include "program_sides.h"
-#include "server/network/kernel_run.h"
 
 namespace remotecl::bench {
 
@@ -39,12 +39,12 @@ class KernelSides {
   double serve_kernel(const Work& work, Meeting meeting);
 
  private:
-  Ref<server::Network> make_network(std::size_t sockets) const;
+  Ref<server::KernelSocketSpace> make_network(std::size_t sockets) const;
   // The most work-groups, up to `most`, among which the connections can be divided.
   static std::size_t groups_for(const Work& work, std::size_t most);
-  testing::KernelRun serve(const Work& work, const Ref<server::Network>& network, std::size_t groups,
+  testing::KernelRun serve(const Work& work, const Ref<server::KernelSocketSpace>& network, std::size_t groups,
                            const std::string& address);
-  static void finish(testing::KernelRun& run, server::Network& network);
+  static void finish(testing::KernelRun& run, server::KernelSocketSpace& network);
 
   server::Device& device_;
   const Options& options_;

@@ -10,16 +10,16 @@
 #include <functional>
 #include <vector>
 
+#include "extras/kernel_sockets/space/host_sockets.h"
+#include "extras/kernel_sockets/space/kernel_socket_space.h"
 #include "kernel_sides.h"
 #include "measure.h"
 #include "program_sides.h"
-#include "server/network/host_sockets.h"
-#include "server/network/network.h"
 
 namespace remotecl::bench {
 namespace {
 
-using server::Network;
+using server::KernelSocketSpace;
 
 // One line of figures, or the reason why there are none.
 void report(const char* what, const Work& work, const std::function<void()>& measure) {
@@ -133,7 +133,7 @@ int run(const Options& given) {
   server::NativeDriver driver("all");
   server::Device* const device = driver.device(static_cast<std::uint32_t>(options.device));
   if (device == nullptr) throw std::runtime_error("there is no such device");
-  const bool works = Network::works_on(*device);
+  const bool works = KernelSocketSpace::works_on(*device);
   cl_uint units = 1;
   clGetDeviceInfo(device->id(), CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units, nullptr);
   options.units = units;

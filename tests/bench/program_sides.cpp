@@ -9,8 +9,8 @@
 #include <system_error>
 #include <thread>
 
+#include "extras/kernel_sockets/space/host_sockets.h"
 #include "measure.h"
-#include "server/network/host_sockets.h"
 
 namespace remotecl::bench {
 namespace {

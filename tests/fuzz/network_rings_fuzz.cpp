@@ -9,10 +9,10 @@
 #include <span>
 #include <thread>
 
-#include "server/network/layout.h"
-#include "server/network/pair_broker.h"
-#include "server/network/rings.h"
-#include "server/network/socket_table.h"
+#include "extras/kernel_sockets/space/layout.h"
+#include "extras/kernel_sockets/space/pair_broker.h"
+#include "extras/kernel_sockets/space/rings.h"
+#include "extras/kernel_sockets/space/socket_table.h"
 #include "support/input.h"
 
 using namespace remotecl;
@@ -21,7 +21,7 @@ using fuzz::Input;
 
 namespace {
 
-constexpr NetworkShape kShape{4, 1024};
+constexpr SpaceShape kShape{4, 1024};
 
 // Two lanes of sockets, their memory, and a kernel and peers that do what the input says.
 class Kernels {
@@ -29,7 +29,8 @@ class Kernels {
   Kernels()
       : memory_(new (std::align_val_t{64}) std::byte[layout_.size]{}),
         epoll_(::epoll_create1(EPOLL_CLOEXEC)),
-        group_(memory_.get(), kShape, Network::Hooks{broker_, make_ref<SocketAccount>(), make_ref<KernelNames>()}, 2),
+        group_(memory_.get(), kShape,
+               KernelSocketSpace::Hooks{broker_, make_ref<SocketAccount>(), make_ref<KernelNames>()}, 2),
         lanes_{{group_, 0}, {group_, 1}} {
     for (SocketTable& lane : lanes_) lane.join(epoll_.get(), event_);
   }
@@ -109,7 +110,7 @@ class Kernels {
     add(layout_.requests + 4 * index, 1);
   }
 
-  const NetworkLayout layout_{kShape};
+  const SpaceLayout layout_{kShape};
   const Ref<remotecl::testing::PairBroker> broker_ = make_ref<remotecl::testing::PairBroker>();
   const std::unique_ptr<std::byte[], Free> memory_;
   const Descriptor epoll_;

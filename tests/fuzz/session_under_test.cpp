@@ -7,10 +7,10 @@
 #include "runtime/handshake/handshake.h"
 #include "runtime/store/file_directory.h"
 #include "runtime/store/store.h"
+#include "server/daemon/extras.h"
 #include "server/handlers/dispatch.h"
 #include "server/peer/local_link_dialer.h"
 #include "server/program/program_files.h"
-#include "server/sockets/local_socket_broker.h"
 #include "server/util/log.h"
 
 namespace remotecl::fuzz {
@@ -40,9 +40,7 @@ struct Everything {
   const server::MakeLinkDialer dialers = [this](server::LinkAsker asker) {
     return make_ref<server::LocalLinkDialer>(server::LocalLinkDialer::Daemon{peers, own_ports, 1}, std::move(asker));
   };
-  const server::MakeSocketBroker sockets = [this](const server::Grant& grant, std::uint64_t session) {
-    return make_ref<server::LocalSocketBroker>(server::SocketPermissions(grant), own_ports, session, "fuzz");
-  };
+  const std::unique_ptr<server::ArgumentProvider> arguments = server::extras::argument_provider(true, own_ports);
   server::Shared shared{server::handler_table(),
                         driver,
                         files,
@@ -55,7 +53,7 @@ struct Everything {
                         peers,
                         dialers,
                         watch,
-                        sockets};
+                        *arguments};
 };
 
 [[noreturn]] void complain(const std::string& what) {

@@ -51,7 +51,6 @@ struct LimitsTable {
   Limits session;   // of each session
   Limits standard;  // of users without a section, and for what a user's section does not set
   std::vector<NamedUser> users;
-  bool has_kernel_sockets = false;  // whether kernels may have sockets; not from the file
 };
 
 // Parses "8 GiB" and the like into bytes; returns nothing for other texts.

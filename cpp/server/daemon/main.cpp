@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/settings.h"
@@ -25,6 +26,7 @@
 #include "runtime/transport/tcp/dead_peer_detector.h"
 #include "runtime/transport/threads/wait_policy.h"
 #include "runtime/transport/tls/certificate.h"
+#include "server/daemon/extras.h"
 #include "server/daemon/metrics_port.h"
 #include "server/daemon/options.h"
 #include "server/daemon/rdma_options.h"
@@ -115,14 +117,14 @@ void require_protection(const Address& address, const Options& options, const se
 }
 
 // Warns if only one of the option and the limits is given, because neither does anything alone.
-void check_kernel_sockets(const server::LimitsTable& limits) {
+void check_kernel_sockets(const server::LimitsTable& limits, bool has_kernel_sockets) {
   const auto names_addresses = [](const server::Limits& each) { return each.kernel_connect || each.kernel_bind; };
   const bool is_some = names_addresses(limits.session) || names_addresses(limits.standard) ||
                        std::any_of(limits.users.begin(), limits.users.end(),
                                    [&](const server::NamedUser& user) { return names_addresses(user.limits); });
-  if (limits.has_kernel_sockets && !is_some) {
+  if (has_kernel_sockets && !is_some) {
     server::log_warning("--kernel-sockets opens no address: no limit has kernel-connect or kernel-bind");
-  } else if (!limits.has_kernel_sockets && is_some) {
+  } else if (!has_kernel_sockets && is_some) {
     server::log_warning("kernel-connect and kernel-bind of the limits do nothing without --kernel-sockets");
   }
 }
@@ -255,8 +257,7 @@ int run(const Options& options) {
   read_settings();
   const Address address = tcp::resolve_local(parse_address(options.listen, kDefaultPort));
   server::LimitsTable limits = server::read_limits(options.limits_file, options.limits);
-  limits.has_kernel_sockets = options.kernel_sockets;
-  check_kernel_sockets(limits);
+  check_kernel_sockets(limits, options.kernel_sockets);
   require_protection(address, options, limits);
   std::optional<AccessToken> token;
   if (!options.token_file.empty()) token = read_token(options.token_file);
@@ -282,7 +283,10 @@ int run(const Options& options) {
       [&](const server::NativeDriver& driver) {
         return isolation(options, is_for_others, has_store, rdma.get(), driver, isolation_words);
       },
-      server::PeerRules(options.peers), store.get(), rdma.get());
+      server::PeerRules(options.peers), store.get(), rdma.get(),
+      [&options](const server::OwnPorts& ports) {
+        return server::extras::argument_provider(options.kernel_sockets, ports);
+      });
   print_devices(server->driver());
   std::printf("%s\n", isolation_words.c_str());
   if (!pin.empty()) std::printf("TLS with pin=%s\n", pin.c_str());
@@ -320,6 +324,11 @@ void set_up_plugins(Options& options) {
 }
 
 int act(Options& options) {
+  if (options.kernel_sockets && !server::extras::have_kernel_sockets()) {
+    throw std::invalid_argument(
+        "--kernel-sockets: this remotecl-server was built without sockets inside kernels; start one that was built "
+        "with REMOTECL_KERNEL_SOCKETS=ON");
+  }
   if (!options.session_process.is_one) {
     if (options.isolation.filter != "auto") options.plugins.filter = options.isolation.filter;
     options.plugins.user = options.isolation.containment.user;
@@ -340,8 +349,11 @@ int act(Options& options) {
     } else {
       forbid_rdma(rdma_reason::kIsolated);
     }
-    return server::run_session_process(options.devices, containment, server::PeerRules(options.peers),
-                                       options.session_process.has_store, options.session_process.rdma);
+    return server::run_session_process(
+        options.devices, containment, server::PeerRules(options.peers), options.session_process.has_store,
+        options.session_process.rdma, [&containment](server::OpenForKernel open) {
+          return server::extras::argument_provider(containment.has_sockets, std::move(open));
+        });
   }
   if (options.isolation.prints_containment) return server::print_containment(options.isolation.containment.user);
   return options.tls.made.empty() ? run(options) : write_certificate(options.tls.made);

@@ -7,7 +7,6 @@
 #include "server/isolation/process_host.h"
 #include "server/peer/local_link_dialer.h"
 #include "server/session/session_host.h"
-#include "server/sockets/local_socket_broker.h"
 #include "server/util/format.h"
 #include "server/util/log.h"
 #include "server/util/protocol_error.h"
@@ -54,30 +53,24 @@ class Claims {
   std::vector<Ref<DeviceTurn>> seen_;
 };
 
-MakeSocketBroker open_sockets_here(const OwnPorts& ports) {
-  return [&ports](const Grant& grant, std::uint64_t session) {
-    return make_ref<LocalSocketBroker>(SocketPermissions(grant), ports, session, grant.user().name());
-  };
-}
-
 }  // namespace
 
 Server::Server(const Address& address, const DeviceSelection& devices, std::optional<AccessToken> token,
                std::optional<TlsServer> tls, LimitsTable limits, std::optional<ProcessCommand> isolation,
-               PeerRules peers, Store* store, BulkOffloadAcceptor* rdma)
+               PeerRules peers, Store* store, BulkOffloadAcceptor* rdma, const Provide& provide)
     : Server(
           address, devices, std::move(token), std::move(tls), std::move(limits),
-          [&isolation](const NativeDriver&) { return std::move(isolation); }, std::move(peers), store, rdma) {}
+          [&isolation](const NativeDriver&) { return std::move(isolation); }, std::move(peers), store, rdma, provide) {}
 
 Server::Server(const Address& address, const DeviceSelection& devices, std::optional<AccessToken> token,
                std::optional<TlsServer> tls, LimitsTable limits, const ChooseIsolation& choose, PeerRules peers,
-               Store* store, BulkOffloadAcceptor* rdma)
+               Store* store, BulkOffloadAcceptor* rdma, const Provide& provide)
     : tls_(std::move(tls)),
       driver_(devices),
       isolation_(choose(driver_)),
       peers_(std::move(peers)),
       store_(store),
-      sockets_(limits.has_kernel_sockets ? open_sockets_here(own_ports_) : MakeSocketBroker()),
+      arguments_(provide ? provide(own_ports_) : std::make_unique<ArgumentProvider>()),
       users_(std::make_shared<Users>(std::move(token), std::move(limits), driver_)) {
   fill_random(std::as_writable_bytes(std::span(&epoch_, 1)));
   const MakeLinkDialer dialers = [this](LinkAsker asker) {
@@ -85,10 +78,10 @@ Server::Server(const Address& address, const DeviceSelection& devices, std::opti
   };
   if (isolates_) {
     host_ =
-        std::make_unique<ProcessHost>(*std::move(isolation_), driver_, refusals_, epoch_, dialers, store_, sockets_);
+        std::make_unique<ProcessHost>(*std::move(isolation_), driver_, refusals_, epoch_, dialers, store_, *arguments_);
   } else {
     host_ = std::make_unique<SessionHost>(handler_table(), driver_, refusals_, epoch_, peers_, dialers, nullptr, store_,
-                                          tls_ ? nullptr : rdma, sockets_);
+                                          tls_ ? nullptr : rdma, *arguments_);
   }
   prepare_proofs();  // saves the first client the wait
   acceptor_ = std::make_unique<Acceptor>(address, tls_ ? &*tls_ : nullptr, epoch_, refusals_,

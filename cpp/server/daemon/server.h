@@ -32,19 +32,23 @@ namespace remotecl::server {
 // its Host. Owned by main() or a test, which also calls stop().
 class Server {
  public:
+  // The provider is destroyed before the ports, to which nothing may be connected.
+  using Provide = std::function<std::unique_ptr<ArgumentProvider>(const OwnPorts&)>;
+
   // Starts listening and accepting. If `token` is given or users have tokens, clients must prove that they know one.
   // With `tls`, connections must use TLS. With `isolation`, each session has a process of its own, started by this
   // command. `peers` says which servers may be linked. `store`, if not null, keeps built programs. `rdma` is null if
-  // bulk data does not go by RDMA. Both must outlive the server. Whether kernels may have sockets is fixed by these
-  // `limits`. Throws NoDevice, ConnectionError, LimitsError.
+  // bulk data does not go by RDMA. Both must outlive the server. `provide` is null if
+  // kernels have no other arguments than buffers. Throws NoDevice, ConnectionError, LimitsError.
   Server(const Address& address, const DeviceSelection& devices, std::optional<AccessToken> token = {},
          std::optional<TlsServer> tls = {}, LimitsTable limits = {}, std::optional<ProcessCommand> isolation = {},
-         PeerRules peers = {}, Store* store = nullptr, BulkOffloadAcceptor* rdma = nullptr);
+         PeerRules peers = {}, Store* store = nullptr, BulkOffloadAcceptor* rdma = nullptr,
+         const Provide& provide = nullptr);
   // The same, for a choice that depends on the devices.
   using ChooseIsolation = std::function<std::optional<ProcessCommand>(const NativeDriver&)>;
   Server(const Address& address, const DeviceSelection& devices, std::optional<AccessToken> token,
          std::optional<TlsServer> tls, LimitsTable limits, const ChooseIsolation& choose, PeerRules peers = {},
-         Store* store = nullptr, BulkOffloadAcceptor* rdma = nullptr);
+         Store* store = nullptr, BulkOffloadAcceptor* rdma = nullptr, const Provide& provide = nullptr);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -94,7 +98,7 @@ class Server {
   OwnPorts own_ports_;
   Store* const store_;
   const DaemonIdentity identity_ = DaemonIdentity::own();
-  const MakeSocketBroker sockets_;
+  const std::unique_ptr<ArgumentProvider> arguments_;
   RejectionCounts refusals_;
   std::uint64_t epoch_ = 0;
   std::unique_ptr<Host> host_;

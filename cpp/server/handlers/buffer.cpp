@@ -13,7 +13,7 @@ std::string in_use(ObjectId id) { return "buffer id " + std::to_string(id) + " c
 }  // namespace
 
 void handle(Session& session, const CreateBuffer& message) {
-  if (session.objects().networks.arguments.find(message.buffer) != nullptr ||
+  if (session.objects().provided.arguments.find(message.buffer) != nullptr ||
       !session.objects().buffers.insert(message.buffer,
                                         make_ref<Buffer>(message.flags, message.size, session.counters()))) {
     throw ProtocolError(in_use(message.buffer));
@@ -25,7 +25,7 @@ void handle(Session& session, const CreateSubBuffer& message) {
   // If the range is outside of the parent, no buffer is created; commands that name it will fail.
   if (!parent || !parent->contains(message.offset, message.size)) return;
   auto buffer = make_ref<Buffer>(parent, message.flags, message.offset, message.size);
-  if (session.objects().networks.arguments.find(message.buffer) != nullptr ||
+  if (session.objects().provided.arguments.find(message.buffer) != nullptr ||
       !session.objects().buffers.insert(message.buffer, std::move(buffer)))
     throw ProtocolError(in_use(message.buffer));
 }
@@ -33,9 +33,9 @@ void handle(Session& session, const CreateSubBuffer& message) {
 void handle(Session& session, const ReleaseBuffer& message) {
   Ref<Buffer> buffer = session.objects().buffers.take(message.buffer);
   if (buffer && buffer->svm() != nullptr) release_svm(session, buffer);
-  // Its destructor waits for a thread, which this thread must not do, so another one destroys it.
-  if (Ref<NetworkArgument> network = session.objects().networks.arguments.take(message.buffer)) {
-    session.post([kept = std::move(network)] {});
+  // Its destructor may wait for threads, which this thread must not do, so another one destroys it.
+  if (Ref<ProvidedArgument> argument = session.objects().provided.arguments.take(message.buffer)) {
+    session.post([kept = std::move(argument)] {});
   }
   ++session.objects().released_arguments;
 }

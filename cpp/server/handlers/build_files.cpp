@@ -4,17 +4,13 @@
 #include <span>
 #include <utility>
 
-#include "server/network/network.h"
 #include "server/program/include_review.h"
 
 namespace remotecl::server {
 namespace {
 
-constexpr std::string_view kLibrary = "remotecl/net.cl";
 // Below the client's root, where no client has files.
-constexpr std::string_view kFolder = "/remotecl-server", kPath = "/remotecl-server/remotecl/net.cl";
-
-bool names_library(std::string_view text) { return text.find(kLibrary) != std::string_view::npos; }
+constexpr std::string_view kFolder = "/remotecl-server";
 
 bool asks_for_name(std::string_view text) { return text.find("__FILE__") != std::string_view::npos; }
 
@@ -30,7 +26,8 @@ std::string name_line(std::string_view path) {
 
 }  // namespace
 
-BuildFiles::BuildFiles(const ClientFiles& sent, const std::vector<const Program*>& parts)
+BuildFiles::BuildFiles(const ClientFiles& sent, const std::vector<const Program*>& parts,
+                       const ArgumentProvider::Header& provided)
     : sources_(parts.size()), all_(sent) {
   sent.include_folders.for_each([this](const IncludeFolder& folder) { folders_.push_back(folder); });
   sent.headers.for_each([this](const HeaderFile& header) { headers_.push_back(header); });
@@ -39,19 +36,22 @@ BuildFiles::BuildFiles(const ClientFiles& sent, const std::vector<const Program*
   for (const Program* part : parts) {
     sources.push_back(part->origin() == ProgramOrigin::kSource ? std::string_view(part->code()) : std::string_view());
   }
-  add_library(sources);
+  add_provided(sources, provided);
   rewrite(sources);
   all_.include_folders = std::span<const IncludeFolder>(folders_);
   all_.headers = std::span<const HeaderFile>(headers_);
 }
 
-void BuildFiles::add_library(const std::vector<std::string_view>& sources) {
-  const bool is_used = std::any_of(sources.begin(), sources.end(), names_library) ||
+void BuildFiles::add_provided(const std::vector<std::string_view>& sources, const ArgumentProvider::Header& provided) {
+  if (provided.name.empty()) return;
+  const auto names_it = [&provided](std::string_view text) { return text.find(provided.name) != text.npos; };
+  const bool is_used = std::any_of(sources.begin(), sources.end(), names_it) ||
                        std::any_of(headers_.begin(), headers_.end(),
-                                   [](const HeaderFile& header) { return names_library(as_text(header.content)); });
+                                   [&](const HeaderFile& header) { return names_it(as_text(header.content)); });
   if (!is_used) return;
+  provided_path_ = std::string(kFolder).append("/").append(provided.name);
   folders_.insert(folders_.begin(), {kFolder});  // first, so that it wins over a client's file of this name
-  headers_.push_back({kPath, as_bytes(Network::kernel_library())});
+  headers_.push_back({provided_path_, as_bytes(provided.text)});
 }
 
 void BuildFiles::rewrite(const std::vector<std::string_view>& sources) {

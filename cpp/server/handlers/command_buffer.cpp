@@ -4,7 +4,7 @@
 #include "server/handlers/handlers.h"
 #include "server/handlers/kernel_arguments.h"
 #include "server/handlers/memory_commands.h"
-#include "server/handlers/networks.h"
+#include "server/handlers/submit_kernels.h"
 #include "server/util/protocol_error.h"
 
 namespace remotecl::server {
@@ -147,8 +147,8 @@ void handle(Session& session, const EnqueueCommandBuffer& message) {
   Ref<CommandBuffer> commands(session.objects().command_buffers.find(message.command_buffer));
   if (!commands) return session.issuer().fail(on, event, CL_INVALID_COMMAND_BUFFER_KHR);
   const bool prints = commands->prints();
-  NetworkArguments networks = networks_of(session.objects(), *commands);
-  submit_kernels(session, on, event, message.wait_list, prints, std::move(networks),
+  ProvidedArguments arguments = provided_for(session.objects(), *commands);
+  submit_kernels(session, on, event, message.wait_list, prints, std::move(arguments),
                  ReplayCommand{std::move(commands), nullptr});
 }
 

@@ -1,6 +1,6 @@
 #include "server/handlers/handlers.h"
 #include "server/handlers/kernel_arguments.h"
-#include "server/handlers/networks.h"
+#include "server/handlers/submit_kernels.h"
 #include "server/util/protocol_error.h"
 
 namespace remotecl::server {
@@ -67,7 +67,7 @@ void handle(Session& session, const EnqueueKernel& message) {
   if (error == CL_SUCCESS) error = prepare(session, message, *kernel, *native, on.device());
   if (error != CL_SUCCESS) return session.issuer().submit(on, event, message.wait_list, RefusedCommand{error});
   KernelCommand command{&session.objects(), Ref<Kernel>(kernel), native, range_of(message), nullptr};
-  submit_kernels(session, on, event, message.wait_list, kernel->prints(), networks_of(session.objects(), *native),
+  submit_kernels(session, on, event, message.wait_list, kernel->prints(), provided_for(session.objects(), *native),
                  std::move(command));
 }
 

@@ -25,7 +25,7 @@ void stop_if_over(const Session& session) {
 
 ReadyBuild::ReadyBuild(Session& session, const ClientFiles& sent, std::vector<Ref<Program>> parts, cl_int bad_option,
                        cl_int bad_source)
-    : parts_(std::move(parts)), files_(sent, pointers_to(parts_)) {
+    : parts_(std::move(parts)), files_(sent, pointers_to(parts_), session.shared().arguments.header()) {
   Program& program = *parts_.front();
   program.look_for_prints(sent.options);
   sent.headers.for_each([&program](const HeaderFile& header) { program.look_for_prints(as_text(header.content)); });

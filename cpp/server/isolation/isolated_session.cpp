@@ -33,7 +33,7 @@ bool IsolatedSession::is_socket(const Connection& connection) {
 IsolatedSession::IsolatedSession(std::unique_ptr<ChildProcess> process, std::unique_ptr<SessionShare> share,
                                  Address client, const User& user, SessionLoad load,
                                  std::function<void(bool)> wants_loads, std::function<void()> load_changed,
-                                 Ref<LinkDialer> dialer, ContentStore* store, Ref<SocketBroker> sockets)
+                                 Ref<LinkDialer> dialer, ContentStore* store, OpenForKernel open_for_kernel)
     : process_(std::move(process)),
       share_(std::move(share)),
       watch_(static_cast<std::uint64_t>(process_->id())),
@@ -43,7 +43,7 @@ IsolatedSession::IsolatedSession(std::unique_ptr<ChildProcess> process, std::uni
       load_(std::move(load), std::move(load_changed)),
       dialer_(std::move(dialer)),
       content_(store, user_, user.is_one_person()),
-      sockets_(std::move(sockets)) {
+      open_for_kernel_(std::move(open_for_kernel)) {
   report_.totals.sessions = report_.totals.begun = 1;
   report_.devices.resize(load_.get().devices.size());
 }
@@ -224,17 +224,10 @@ void IsolatedSession::open_upload(const StoreMessage& message) {
   });
 }
 
-// The daemon applies its own rules and log, whatever the process says. The process could send from a datagram socket to
-// any address, so it gets none.
 void IsolatedSession::open_socket(const SocketMessage& message) {
-  const auto address = parse_socket_address(message.address);
-  using Kind = SocketAddress::Kind;
-  if (!sockets_ || !address || (address->kind != Kind::kTcp && address->kind != Kind::kUnix)) {
-    return answer(message.number, "", Descriptor(), -EACCES);
-  }
-  run_request(message.number, [this, backlog = message.backlog, address = *address] {
-    std::uint16_t port = 0;  // which the process reads from the socket
-    const int socket = backlog < 0 ? sockets_->connect(address) : sockets_->bind(address, backlog, port);
+  if (!open_for_kernel_) return answer(message.number, "", Descriptor(), -EACCES);
+  run_request(message.number, [this, address = std::string(message.address), backlog = message.backlog] {
+    const int socket = open_for_kernel_(address, backlog);
     if (socket < 0) throw SocketRefused{socket};
     return Descriptor(socket);
   });

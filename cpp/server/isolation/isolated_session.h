@@ -15,6 +15,7 @@
 #include "runtime/base/mutex.h"
 #include "runtime/base/process_watch.h"
 #include "server/admission/users.h"
+#include "server/arguments/argument_provider.h"
 #include "server/isolation/child_process.h"
 #include "server/isolation/contained_content.h"
 #include "server/isolation/link_messages.h"
@@ -22,7 +23,6 @@
 #include "server/isolation/process_packets.h"
 #include "server/isolation/session_claims.h"
 #include "server/isolation/tls_relay.h"
-#include "server/network/socket_broker.h"
 #include "server/quota/user_shares.h"
 #include "server/status/status_report.h"
 #include "server/util/worker.h"
@@ -35,11 +35,12 @@ class IsolatedSession {
  public:
   // `load`: with no load yet. `wants_loads` is called when the session begins and when it ends
   // to watch others' loads. `store` must outlive it, and is null if there is none. `dialer`: connects to others'
-  // servers. `sockets`: opens those of kernels; null if they have none.
+  // servers. `open_for_kernel`: null if kernels may not
+  // have anything opened.
   IsolatedSession(std::unique_ptr<ChildProcess> process, std::unique_ptr<SessionShare> share, Address client,
                   const User& user, SessionLoad load, std::function<void(bool)> wants_loads,
                   std::function<void()> load_changed, Ref<LinkDialer> dialer, ContentStore* store,
-                  Ref<SocketBroker> sockets);
+                  OpenForKernel open_for_kernel);
 
   const Address& client() const { return client_; }
   const std::string& user() const { return user_; }
@@ -135,7 +136,7 @@ class IsolatedSession {
   ProcessLoad load_;
   const Ref<LinkDialer> dialer_;
   ContainedContent content_;
-  const Ref<SocketBroker> sockets_;
+  const OpenForKernel open_for_kernel_;
   std::atomic<bool> has_begun_{false};
   ProcessState state_ = ProcessState::kSpare;  // used by begin() and run()
   std::unique_ptr<TlsRelay> first_;            // of the first connection

@@ -56,13 +56,14 @@ SessionLoad no_load(const Admission& admission, const Grant& grant, std::size_t 
 }  // namespace
 
 ProcessHost::ProcessHost(ProcessCommand command, const NativeDriver& driver, RejectionCounts& refusals,
-                         std::uint64_t epoch, MakeLinkDialer dialers, ContentStore* store, MakeSocketBroker sockets)
+                         std::uint64_t epoch, MakeLinkDialer dialers, ContentStore* store,
+                         const ArgumentProvider& arguments)
     : driver_(driver),
       refusals_(refusals),
       epoch_(epoch),
       dialers_(std::move(dialers)),
       store_(store),
-      sockets_(std::move(sockets)),
+      arguments_(arguments),
       spares_(std::move(command)) {
   past_.devices.resize(driver.devices().size());
 }
@@ -83,7 +84,7 @@ void ProcessHost::serve_session(IncomingConnection& incoming, const Admission& a
       no_load(admission, *grant, driver_.devices().size()),
       [this, id = admission.session](bool is_wanted) { watch_loads(id, is_wanted); }, [this] { loads_.changed(); },
       dialers_({admission.session, grant->user().name(), incoming.from}), store_,
-      sockets_ ? sockets_(*grant, admission.session) : Ref<SocketBroker>());
+      arguments_.opener(*grant, admission.session));
   if (!add(admission.session, session)) return;
   const std::vector<std::uint32_t> devices = grant->devices();
   const bool begun = session->begin(incoming, begin_message(incoming, admission, *grant, epoch_, devices));

@@ -25,10 +25,9 @@ namespace remotecl::server {
 class ProcessHost final : public Host, private LoadSource {
  public:
   // `driver`, `refusals` and `store` must outlive it; `store` is null if there is none. `dialers`: connect sessions to
-  // others' servers. `sockets`: empty if kernels
-  // have none.
+  // others' servers.
   ProcessHost(ProcessCommand command, const NativeDriver& driver, RejectionCounts& refusals, std::uint64_t epoch,
-              MakeLinkDialer dialers, ContentStore* store, MakeSocketBroker sockets = nullptr);
+              MakeLinkDialer dialers, ContentStore* store, const ArgumentProvider& arguments = no_arguments());
 
   void serve_session(IncomingConnection& incoming, const Admission& admission, std::unique_ptr<Grant> grant) override
       EXCLUDES(mutex_);
@@ -66,7 +65,7 @@ class ProcessHost final : public Host, private LoadSource {
   const std::uint64_t epoch_;
   const MakeLinkDialer dialers_;
   ContentStore* const store_;
-  const MakeSocketBroker sockets_;
+  const ArgumentProvider& arguments_;
   std::atomic<std::uint64_t> questions_{0};
   SpareProcesses spares_;
 

@@ -23,7 +23,6 @@
 #include "server/isolation/child_process.h"
 #include "server/isolation/daemon_link_dialer.h"
 #include "server/isolation/daemon_requests.h"
-#include "server/isolation/daemon_socket_broker.h"
 #include "server/isolation/daemon_store.h"
 #include "server/isolation/driver_cache.h"
 #include "server/isolation/session_channel.h"
@@ -41,17 +40,16 @@ constexpr std::chrono::seconds kSaveTime{2};
 // thread of its own.
 class SessionProcess {
  public:
-  // `store`: null where the daemon has none. `rdma`: null where channels are not accepted. `has_sockets`: whether
-  // kernels have any.
+  // `store`: null where the daemon has none. `rdma`: null where channels are not accepted.
   SessionProcess(SessionChannel& channel, DaemonRequests& requests, NativeDriver& driver, const PeerRules& peers,
-                 DriverCache* store, BulkOffloadAcceptor* rdma, bool has_sockets)
+                 DriverCache* store, BulkOffloadAcceptor* rdma, const ArgumentProvider& arguments)
       : channel_(channel),
         requests_(requests),
         driver_(driver),
         peers_(peers),
         store_(store),
         rdma_(rdma),
-        has_sockets_(has_sockets) {}
+        arguments_(arguments) {}
 
   // `failures`: the result of contain(), one line each.
   void run(std::string_view failures) {
@@ -127,7 +125,7 @@ class SessionProcess {
       host_ = std::make_unique<SessionHost>(
           handler_table(), driver_, refusals_, message.epoch, peers_,
           [this](const LinkAsker&) { return Ref<LinkDialer>(make_ref<DaemonLinkDialer>(requests_)); },
-          [this](Session& session) { end(session.lifetime().end_reason()); }, store_, rdma_, socket_brokers());
+          [this](Session& session) { end(session.lifetime().end_reason()); }, store_, rdma_, arguments_);
       host_->loads().exchange(
           [this](bool wanted) { channel_.deliver(PacketType::kWatchLoads, WatchLoads{wanted ? 1u : 0u}); });
       session_ = new_thread([this, shared] { guarded([&] { serve(*shared); }); });
@@ -137,11 +135,6 @@ class SessionProcess {
              std::string("the process for its session cannot go on: ") + error.what());
       throw;
     }
-  }
-
-  MakeSocketBroker socket_brokers() {
-    if (!has_sockets_) return nullptr;
-    return [this](const Grant&, std::uint64_t) { return Ref<SocketBroker>(make_ref<DaemonSocketBroker>(requests_)); };
   }
 
   void serve(SessionChannel::Packet& packet) {
@@ -263,7 +256,7 @@ class SessionProcess {
   const PeerRules& peers_;
   DriverCache* const store_;
   BulkOffloadAcceptor* const rdma_;
-  const bool has_sockets_;
+  const ArgumentProvider& arguments_;
   RejectionCounts refusals_;
   PendingHandshakes pending_handshakes_;
   std::unique_ptr<SessionHost> host_;
@@ -288,7 +281,7 @@ void make_contexts(const NativeDriver& driver) {
 }  // namespace
 
 int run_session_process(const DeviceSelection& devices, const Containment& containment, const PeerRules& peers,
-                        bool has_store, const std::string& rdma) {
+                        bool has_store, const std::string& rdma, const ProvideArguments& provide) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::prctl(PR_SET_NAME, "remotecl-session");
   close_all_else();
@@ -304,8 +297,9 @@ int run_session_process(const DeviceSelection& devices, const Containment& conta
   DaemonStore daemons(requests);
   DriverCache store(daemons, cache_folder(containment.folder));
   const auto acceptor = offload == nullptr ? nullptr : offload->accept_at(rdma);
-  SessionProcess(channel, requests, driver, peers, has_store ? &store : nullptr, acceptor.get(),
-                 containment.has_sockets)
+  const std::unique_ptr<ArgumentProvider> arguments =
+      provide([&requests](const std::string& address, int backlog) { return requests.open_socket(address, backlog); });
+  SessionProcess(channel, requests, driver, peers, has_store ? &store : nullptr, acceptor.get(), *arguments)
       .run(failures);
   return 0;
 }

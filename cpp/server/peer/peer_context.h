@@ -3,10 +3,10 @@
 #include "runtime/transport/address.h"
 #include "server/admission/peer_rules.h"
 #include "server/admission/users.h"
+#include "server/arguments/session_arguments.h"
 #include "server/execution/issuer.h"
 #include "server/execution/peer_signals.h"
 #include "server/execution/strand.h"
-#include "server/network/kernel_names.h"
 #include "server/peer/link_dialer.h"
 #include "server/transfer/transfer_table.h"
 #include "server/wire/outbox.h"
@@ -20,7 +20,7 @@ struct PeerContext {
   Issuer& issuer;
   PeerSignals& signals;
   TransferTable& transfers;
-  const Ref<KernelNames>& names;  // of this server's kernels
+  SessionArguments& arguments;
   Outbox& client;
   const StreamRecovery& recovery;
   const Grant& grant;

@@ -32,7 +32,7 @@ PeerLink::PeerLink(const PeerContext& context, PeerId peer, LinkId id, const Sec
       inbox_(context.issuer, context.transfers.counters()),
       signals_(outbox_, context.transfers.counters()),
       transfers_(context.transfers, bulk_receiver_, bulk_sender_, outbox_),
-      pipes_(make_ref<LinkPipes>(outbox_, context.names, context.transfers.counters())) {}
+      arguments_(context.arguments.link(outbox_)) {}
 
 bool PeerLink::start() {
   bulk_sender_.connect(connections_.bulk());
@@ -56,7 +56,7 @@ void PeerLink::stop() {
   close();
   connections_.stop_reconnecting();
   if (reader_.joinable()) reader_.join();
-  pipes_->close();  // again, if the link has not begun
+  arguments_->close();  // again, if the link has not begun
 }
 
 void PeerLink::run() {
@@ -169,7 +169,7 @@ void PeerLink::announce(TransferId transfer, std::uint64_t size) { outbox_.send(
 
 void PeerLink::give_up() {
   const std::string reason = loss_.finish(connections_.end());
-  pipes_->close();
+  arguments_->close();
   const auto unacknowledged = signals_.close();
   std::vector<Ref<Transfer>> failed;
   for (auto& transfer : transfers_.close()) failed.push_back(std::move(transfer));

@@ -9,7 +9,6 @@
 #include "server/execution/event_sink.h"
 #include "server/peer/link_connections.h"
 #include "server/peer/link_loss.h"
-#include "server/peer/link_pipes.h"
 #include "server/peer/link_signals.h"
 #include "server/peer/link_transfers.h"
 #include "server/peer/peer_context.h"
@@ -68,7 +67,7 @@ class PeerLink final : public EventSink, public BulkRoute {
   // Asks the peer for the bytes.
   void pull(Ref<IncomingTransfer> transfer) override { transfers_.pull(std::move(transfer)); }
 
-  const Ref<LinkPipes>& pipes() const { return pipes_; }
+  const Ref<LinkArguments>& arguments() const { return arguments_; }
 
   // The traffic of both connections.
   Traffic traffic() const;
@@ -99,7 +98,7 @@ class PeerLink final : public EventSink, public BulkRoute {
   PeerInbox inbox_ GUARDED_BY(session_lock);
   LinkSignals signals_;
   LinkTransfers transfers_;
-  const Ref<LinkPipes> pipes_;
+  const Ref<LinkArguments> arguments_;
   std::atomic<std::uint64_t> messages_received_{0};
   LinkLoss loss_;
   std::thread reader_;

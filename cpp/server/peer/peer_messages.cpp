@@ -49,11 +49,11 @@ void handle(const PeerMessageContext& context, const ServerReceived& message) {
 
 void handle(const PeerMessageContext& context, const Leave&) { context.streams.end_when_broken(); }
 
-void handle(const PeerMessageContext& context, const ConnectName& message) { context.link.pipes()->connect(message); }
-void handle(const PeerMessageContext& context, const NameReply& message) { context.link.pipes()->take_reply(message); }
-void handle(const PeerMessageContext& context, const PipeData& message) { context.link.pipes()->deliver(message); }
-void handle(const PeerMessageContext& context, const PipeCredit& message) { context.link.pipes()->credit(message); }
-void handle(const PeerMessageContext& context, const PipeEnd& message) { context.link.pipes()->end(message); }
+void handle(const PeerMessageContext& context, const ConnectName& message) { context.link.arguments()->take(message); }
+void handle(const PeerMessageContext& context, const NameReply& message) { context.link.arguments()->take(message); }
+void handle(const PeerMessageContext& context, const PipeData& message) { context.link.arguments()->take(message); }
+void handle(const PeerMessageContext& context, const PipeCredit& message) { context.link.arguments()->take(message); }
+void handle(const PeerMessageContext& context, const PipeEnd& message) { context.link.arguments()->take(message); }
 
 template <class Message>
 void take(const PeerMessageContext& context, Bytes payload) REQUIRES(session_lock) {

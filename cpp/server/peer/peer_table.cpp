@@ -25,7 +25,7 @@ void PeerTable::accept(PeerId peer, LinkId link, const Secret& secret) {
   Peer& entry = peers_[peer];
   entry.want(link, true);
   entry.secret = secret;
-  names_->add(peer);
+  context_.arguments.expect(peer);
   changed_.notify_all();
 }
 
@@ -88,7 +88,7 @@ Ref<PeerLink> PeerTable::begin(PeerId peer, LinkId id, const std::string& addres
     connectors_.post([this, former = link] { end(former); });
   }
   link = std::move(made);
-  names_->linked(peer, link->pipes());
+  context_.arguments.linked(peer, link->arguments());
   changed_.notify_all();
   // Sent before the link can report its end.
   context_.client.send(PeerState{peer, id, 1, {}});
@@ -110,7 +110,7 @@ void PeerTable::connect(Attempt attempt) {
     if (attempts_ >= kPeersMax) throw ProtocolError("too many peers are being connected to");
     ++attempts_;
     peers_[attempt.peer].want(attempt.link, false);
-    names_->add(attempt.peer);
+    context_.arguments.expect(attempt.peer);
   }
   connectors_.post([this, attempt = std::move(attempt)] {
     try_to_link(attempt);
@@ -182,7 +182,7 @@ void PeerTable::close(PeerId peer, bool gone) {
   Peer& entry = peers_[peer];
   entry.want(0, false);
   entry.gone = gone;
-  if (gone) names_->remove(peer);
+  if (gone) context_.arguments.lost(peer);
   changed_.notify_all();
   if (entry.link) entry.link->close();
 }

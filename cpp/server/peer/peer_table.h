@@ -14,7 +14,6 @@
 #include "runtime/protocol/frames.h"
 #include "runtime/transport/address.h"
 #include "server/peer/peer_link.h"
-#include "server/peer/peer_names.h"
 #include "server/util/worker.h"
 
 namespace remotecl::server {
@@ -74,7 +73,6 @@ class PeerTable {
   // Null if there is no such link.
   Ref<PeerLink> find(PeerId peer, Which which = kConnected) EXCLUDES(mutex_);
   bool gone(PeerId peer) EXCLUDES(mutex_);
-  const Ref<PeerNames>& names() const { return names_; }
 
   // Ends all links and waits for their threads. A link that could not start may still be ending meanwhile.
   void stop() EXCLUDES(session_lock, mutex_);
@@ -116,7 +114,6 @@ class PeerTable {
   StreamCarrier open(const Attempt& attempt, Role role, std::vector<Address>& addresses);
 
   const PeerContext context_;
-  const Ref<PeerNames> names_ = make_ref<PeerNames>();
   Mutex mutex_;
   ConditionVariable changed_;
   bool stopped_ GUARDED_BY(mutex_) = false;

@@ -41,13 +41,14 @@ Session::Session(const Shared& shared, std::unique_ptr<Connection> control, cons
       control_(make_control(std::move(control), is_resumable)),
       client_(address, secret, std::move(grant)),
       counters_(make_ref<SessionCounters>(client_.grant().memory())),
+      arguments_(shared.arguments.begin(client_.grant(), id, counters_)),
       outbox_(*control_.connection, counters_),
       objects_(shared.driver, client_.grant(), *this, counters_),
       execution_(*this, outbox_, counters_),
       transfers_(*this, issuer(), reporter(), outbox_, counters_),
       channels_(transfers_, recovery_, bulk_channels(static_cast<unsigned>(client_.grant().devices().size()))),
-      peers_({*this, issuer(), signals(), transfers_, objects_.networks.names, outbox_, recovery_, client_.grant(),
-              shared.peers, shared.dialers({id, client_.grant().user().name(), client_.address()}), client_.address()}),
+      peers_({*this, issuer(), signals(), transfers_, *arguments_, outbox_, recovery_, client_.grant(), shared.peers,
+              shared.dialers({id, client_.grant().user().name(), client_.address()}), client_.address()}),
       printf_execution_(*this, issuer(), outbox_, shared.output) {}
 
 Session::~Session() = default;
@@ -63,7 +64,7 @@ void Session::run() {
   } catch (const std::exception& error) {
     last_words = std::string("the server cannot go on with this session: ") + error.what();
   }
-  objects_.networks.live->stop();
+  arguments_->stop();
   const std::string reason = control_.stream != nullptr ? control_.stream->reason() : "";
   if (!reason.empty()) log_warning("is given up: {}", reason);
   if (last_words.empty()) last_words = outbox_.failure();
@@ -201,7 +202,7 @@ void Session::post(std::function<void()> job) {
 }
 
 void Session::close(const std::string& text) {
-  objects_.networks.live->stop();  // kernels that wait for a socket would keep the session
+  arguments_->stop();  // kernels that wait for one would keep the session
   if (text.empty()) {
     outbox_.close();
   } else {
@@ -241,10 +242,6 @@ Traffic Session::traffic() const {
 StatusReport::OfSession Session::status() const {
   const auto over = lifetime_.over_since();
   Client::Claims claims = client_.claims();
-  std::map<std::uint32_t, SocketStatus> sockets;
-  for (const auto& [device, stats] : objects_.networks.live->stats()) {
-    sockets[device] = {stats.sockets, stats.opened, stats.bytes_sent, stats.bytes_received};
-  }
   return {false,
           id(),
           address().text(),
@@ -259,7 +256,7 @@ StatusReport::OfSession Session::status() const {
           counters_->memory(),
           {},
           channels_.rdma(),
-          std::move(sockets),
+          arguments_->status(),
           client_.grant().weight()};
 }
 

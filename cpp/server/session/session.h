@@ -9,6 +9,7 @@
 #include "runtime/base/ref_counted.h"
 #include "runtime/protocol/message_buffer.h"
 #include "runtime/transport/connection.h"
+#include "server/arguments/session_arguments.h"
 #include "server/completion/event_poller.h"
 #include "server/execution/execution.h"
 #include "server/execution/strand.h"
@@ -66,11 +67,11 @@ class Session final : public Strand, public StatusSource {
   void introduce(Client::Claims claims, std::chrono::milliseconds window);
   // The client is leaving and will not return, so broken streams are not waited for.
   void expect_end();
-  // Whether the session watch should call stop_networks_of_absent() now and then.
-  bool has_networks() const { return objects_.networks.live->has_some(); }
-  // Kernels that wait for sockets keep a device from others, so their waits end once the client's connection has been
-  // broken for a while.
-  void stop_networks_of_absent();
+  // Whether the session watch should call stop_arguments_of_absent() now and then.
+  bool has_arguments() const { return arguments_->has_some(); }
+  // Kernels that wait for an argument keep a device from others, so their waits end once the client's connection has
+  // been broken for a while.
+  void stop_arguments_of_absent();
 
   // ---- Its end. Any thread.
   void close(const std::string& text) override;
@@ -88,6 +89,7 @@ class Session final : public Strand, public StatusSource {
   Outbox& outbox() { return outbox_; }
   StripeTable& stripes() { return stripes_; }
   PeerTable& peers() { return peers_; }
+  SessionArguments& arguments() { return *arguments_; }
   EventReporter& reporter() { return execution_.reporter; }
   Worker& builder() { return builder_; }
   Device& device(std::uint32_t index) { return objects_.device(index); }
@@ -131,6 +133,7 @@ class Session final : public Strand, public StatusSource {
   Client client_;
   SessionLifetime lifetime_;
   const Ref<SessionCounters> counters_;
+  const Ref<SessionArguments> arguments_;
   Outbox outbox_;
 
   Mutex mutex_;

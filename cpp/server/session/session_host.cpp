@@ -44,7 +44,7 @@ void warn_stuck(Session& session) {
 SessionHost::SessionHost(const HandlerTable& handlers, NativeDriver& driver, RejectionCounts& refusals,
                          std::uint64_t epoch, const PeerRules& peers, MakeLinkDialer dialers,
                          std::function<void(Session&)> stuck, ContentStore* store, BulkOffloadAcceptor* rdma,
-                         MakeSocketBroker sockets)
+                         const ArgumentProvider& arguments)
     : handlers_(handlers),
       driver_(driver),
       refusals_(refusals),
@@ -57,12 +57,11 @@ SessionHost::SessionHost(const HandlerTable& handlers, NativeDriver& driver, Rej
       board_(driver),
       loads_(driver, [this] { board_.find_ends(); }),
       rdma_(rdma),
-      sockets_(std::move(sockets)),
+      arguments_(arguments),
       watch_(driver, stuck == nullptr ? warn_stuck : std::move(stuck)) {
-  if (!sockets_) return;
   constexpr cl_bool kHas = CL_TRUE;
   for (const auto& device : driver.devices()) {
-    if (Network::works_on(*device)) device->say(kDeviceKernelSockets, std::as_bytes(std::span(&kHas, 1)));
+    if (arguments.serves(*device)) device->say(kDeviceKernelSockets, std::as_bytes(std::span(&kHas, 1)));
   }
 }
 
@@ -80,7 +79,7 @@ void SessionHost::serve_session(IncomingConnection& incoming, const Admission& a
     if (closed_) return;
     auto paced = limit_rate(std::move(incoming.connection), grant->rate_limits());
     session = make_ref<Session>(Shared{handlers_, driver_, files_, built_, uploads_, store_, output_, board_, loads_,
-                                       peers_, dialers_, watch_, sockets_},
+                                       peers_, dialers_, watch_, arguments_},
                                 std::move(paced), incoming.from, id, admission.secret, std::move(grant),
                                 (admission.features & kFeatureResumable) != 0);
     session->outbox().hold();  // who ends it at once must not be faster than the Welcome

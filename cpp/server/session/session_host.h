@@ -25,10 +25,11 @@ class SessionHost final : public Host {
  public:
   // All arguments must outlive it. `stuck`: what to do about a session that is over but does not end, if it
   // has the process to itself; null just logs it. `store`: keeps built programs and uploads; null if there is none.
-  // `rdma`: null if bulk data does not go by RDMA. `sockets`: empty if kernels have no sockets.
+  // `rdma`: null if bulk data does not go by RDMA.
   SessionHost(const HandlerTable& handlers, NativeDriver& driver, RejectionCounts& refusals, std::uint64_t epoch,
               const PeerRules& peers, MakeLinkDialer dialers, std::function<void(Session&)> stuck = nullptr,
-              ContentStore* store = nullptr, BulkOffloadAcceptor* rdma = nullptr, MakeSocketBroker sockets = nullptr);
+              ContentStore* store = nullptr, BulkOffloadAcceptor* rdma = nullptr,
+              const ArgumentProvider& arguments = no_arguments());
   // Stops the acceptor, which uses the sessions.
   ~SessionHost() override;
 
@@ -73,7 +74,7 @@ class SessionHost final : public Host {
   StatusCollector board_;
   LoadBoard loads_;
   BulkOffloadAcceptor* const rdma_;
-  const MakeSocketBroker sockets_;
+  const ArgumentProvider& arguments_;
 
   mutable Mutex mutex_;
   ConditionVariable removed_;

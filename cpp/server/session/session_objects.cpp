@@ -66,7 +66,7 @@ Buffer* SessionObjects::svm_at(std::uint64_t address) const {
 Memory* SessionObjects::memory_of(const StoredArgument& argument) const {
   if (argument.kind() == ArgumentKind::kMemory) {
     if (Buffer* buffer = buffers.find(argument.number())) return buffer;
-    return networks.arguments.find(argument.number());
+    return provided.arguments.find(argument.number());
   }
   if (argument.kind() == ArgumentKind::kImage) return images.find(argument.number());
   if (argument.kind() == ArgumentKind::kSvm) return svm_at(argument.number());
@@ -76,7 +76,7 @@ Memory* SessionObjects::memory_of(const StoredArgument& argument) const {
 void SessionObjects::count(std::uint64_t others) {
   // Rough sizes, with the entries in the tables. A queue may have a block for small writes.
   constexpr std::uint64_t kObjectSize = 256, kQueueSize = BlockPool::kBlockSize + 16384;
-  const std::uint64_t objects = buffers.size() + networks.arguments.size() + images.size() + samplers.size() +
+  const std::uint64_t objects = buffers.size() + provided.arguments.size() + images.size() + samplers.size() +
                                 programs.size() + kernels.size() + command_buffers.size();
   tables_.follow(objects * kObjectSize + queues.size() * kQueueSize + others);
 }
@@ -90,7 +90,7 @@ void SessionObjects::clear_programs() {
 void SessionObjects::clear_memory() {
   images.clear();
   samplers.clear();
-  networks.arguments.clear();
+  provided.arguments.clear();
   buffers.clear();
   svm.clear();
   releasing.clear();

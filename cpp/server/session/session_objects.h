@@ -19,7 +19,7 @@
 #include "server/program/kernel.h"
 #include "server/program/program.h"
 #include "server/quota/held_memory.h"
-#include "server/session/session_networks.h"
+#include "server/session/provided_table.h"
 #include "server/util/object_table.h"
 #include "server/util/session_lock.h"
 
@@ -51,7 +51,7 @@ class SessionObjects {
   Ref<DeviceTurn> turn_on(Device& device) REQUIRES(session_lock);
   // The allocation that contains an address of the client's, or null.
   Buffer* svm_at(std::uint64_t address) const REQUIRES(session_lock);
-  // The buffer, network, image or shared memory that an argument names, or null.
+  // The buffer, provided argument, image or shared memory that an argument names, or null.
   Memory* memory_of(const StoredArgument& argument) const REQUIRES(session_lock);
   // The region that a transfer between peers or devices names.
   template <class Message>
@@ -82,7 +82,7 @@ class SessionObjects {
   std::list<KeptBuffers> releasing GUARDED_BY(session_lock);  // kept for commands that were sent before the release
   ObjectTable<Image> images GUARDED_BY(session_lock);
   ObjectTable<Sampler> samplers GUARDED_BY(session_lock);
-  SessionNetworks networks;
+  ProvidedTable provided;
   ObjectTable<Program> programs GUARDED_BY(session_lock);
   ObjectTable<Kernel> kernels GUARDED_BY(session_lock);
   ObjectTable<CommandBuffer> command_buffers GUARDED_BY(session_lock);

@@ -37,12 +37,12 @@ void Session::expect_end() {
   channels_.end_when_broken();
 }
 
-void Session::stop_networks_of_absent() {
+void Session::stop_arguments_of_absent() {
   constexpr std::chrono::milliseconds kAbsence{800};  // with the watch's period, within a second
   ResumableConnection* const control = control_.stream;
   if (control == nullptr || !control->broken()) return;
   if (std::chrono::steady_clock::now() - control->broken_since() < kAbsence) return;
-  const std::size_t stopped = objects_.networks.live->stop_present();
+  const std::size_t stopped = arguments_->stop_present();
   if (stopped != 0) log_warning("its client is not there: {} of its networks stop", stopped);
 }
 

@@ -47,7 +47,7 @@ bool SessionWatch::has_work() const {
   return std::any_of(sessions_.begin(), sessions_.end(), [](const auto& each) {
     const Watched& watched = each.second;
     if (watched.session->lifetime().over_since()) return !watched.is_reported;
-    return watched.session->grant().command_time_max().has_value() || watched.session->has_networks();
+    return watched.session->grant().command_time_max().has_value() || watched.session->has_arguments();
   });
 }
 
@@ -81,7 +81,7 @@ void SessionWatch::look() {
   }
   for (const auto& session : running) {
     const LogScope scope(session->id());
-    session->stop_networks_of_absent();
+    session->stop_arguments_of_absent();
   }
   if (!limited.empty()) {
     const Longest longest = find_longest();

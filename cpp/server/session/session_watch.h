@@ -14,9 +14,9 @@ namespace remotecl::server {
 
 class Session;
 
-// Ends sessions whose command runs longer than allowed, stops the networks of those whose client is away, and reports
-// those that are over but do not end because a driver still works for them. Owned by the sessions' host; any thread.
-// Starts a thread once there is something to watch.
+// Ends sessions whose command runs longer than allowed, stops the provided arguments of those whose client is away, and
+// reports those that are over but do not end because a driver still works for them. Owned by the sessions' host; any
+// thread. Starts a thread once there is something to watch.
 class SessionWatch {
  public:
   // How long a session may take to end.
@@ -27,10 +27,10 @@ class SessionWatch {
   SessionWatch(const SessionWatch&) = delete;
   SessionWatch& operator=(const SessionWatch&) = delete;
 
-  // Watches the session while it runs, if its grant limits the time of commands or it has networks, and in any case
-  // once it is over.
+  // Watches the session while it runs, if its grant limits the time of commands or it has provided arguments, and in
+  // any case once it is over.
   void add(const Ref<Session>& session) EXCLUDES(thread_.mutex);
-  // A watched session is over, or has a network.
+  // A watched session is over, or has a provided argument.
   void look_again() EXCLUDES(thread_.mutex);
   // The session has ended.
   void remove(Session& session) EXCLUDES(thread_.mutex);

@@ -1,11 +1,9 @@
 #pragma once
 
-#include <functional>
-
 #include "server/admission/peer_rules.h"
+#include "server/arguments/argument_provider.h"
 #include "server/driver/native_driver.h"
 #include "server/driver/stdout_capture.h"
-#include "server/network/socket_broker.h"
 #include "server/peer/link_dialer.h"
 #include "server/program/build_cache.h"
 #include "server/program/program_files.h"
@@ -16,11 +14,6 @@
 #include "server/transfer/upload_store.h"
 
 namespace remotecl::server {
-
-class Grant;
-
-// Makes the broker that opens the sockets of a session's kernels.
-using MakeSocketBroker = std::function<Ref<SocketBroker>(const Grant& grant, std::uint64_t session)>;
 
 // The parts that all sessions of a process share; they outlive the sessions.
 struct Shared {
@@ -36,7 +29,7 @@ struct Shared {
   const PeerRules& peers;  // which servers clients may link
   const MakeLinkDialer& dialers;
   SessionWatch& watch;
-  const MakeSocketBroker& sockets;  // empty: kernels have none
+  const ArgumentProvider& arguments;
 };
 
 }  // namespace remotecl::server

@@ -12,7 +12,7 @@ std::optional<server::ProcessCommand> isolation() {
                                 {"remotecl-server", "--session-process", "--devices", "0", "--log-level", "off"}};
 }
 
-ServerTest::ServerTest(const LimitsTable& limits, Store* store)
+ServerTest::ServerTest(const LimitsTable& limits, Store* store, const server::Server::Provide& provide)
     : limits_(limits),
       server_{Address{"127.0.0.1", 0},
               "0",
@@ -21,7 +21,9 @@ ServerTest::ServerTest(const LimitsTable& limits, Store* store)
               limits_,
               std::getenv("REMOTECL_TEST_ISOLATE") != nullptr ? isolation() : std::nullopt,
               {},
-              store} {}
+              store,
+              nullptr,
+              provide} {}
 
 ServerTest::~ServerTest() = default;
 

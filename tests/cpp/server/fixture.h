@@ -25,7 +25,8 @@ class ServerTest : public ::testing::Test {
   static void expect_session_error(WireClient& client, const std::string& words);
 
  protected:
-  explicit ServerTest(const LimitsTable& limits = {}, Store* store = nullptr);
+  explicit ServerTest(const LimitsTable& limits = {}, Store* store = nullptr,
+                      const server::Server::Provide& provide = nullptr);
   ~ServerTest() override;
 
   Address address() const { return server_.address(); }

@@ -1,6 +1,7 @@
 // A call of the driver that takes long delays only those who need its result.
 #include <future>
 
+#include "fakes/arguments/fake_argument_provider.h"
 #include "server/driver/held_call.h"
 #include "server/fixture.h"
 #include "server/program/build_cache.h"
@@ -136,15 +137,15 @@ TEST_F(HeldBinaryTest, TheDriverMakesABinaryOfAProgramForOneThreadAtATime) {
   call.release();
 }
 
-LimitsTable with_kernel_sockets() {
-  LimitsTable limits;
-  limits.has_kernel_sockets = true;
-  return limits;
-}
+struct Log {
+  ArgumentLog log;  // outlives the server
+};
 
-class HeldCallOfSessionTest : public ServerTest {
+class HeldCallOfSessionTest : private Log, public ServerTest {
  protected:
-  HeldCallOfSessionTest() : ServerTest(with_kernel_sockets()) {}
+  HeldCallOfSessionTest()
+      : ServerTest({}, nullptr,
+                   [this](const server::OwnPorts&) { return std::make_unique<FakeArgumentProvider>(log); }) {}
 
   WireClient client_{address()};
 };

@@ -9,8 +9,9 @@ class PeerTest : public ServerTest {
  protected:
   static constexpr PeerId kFirst = 1, kSecond = 2;
 
-  explicit PeerTest(LimitsTable limits = {})
-      : ServerTest(std::move(limits)), second_{Address{"127.0.0.1", 0}, "0", {}, {}, {}, std::nullopt, {}, nullptr} {
+  explicit PeerTest(LimitsTable limits = {}, const server::Server::Provide& provide = nullptr)
+      : ServerTest(std::move(limits), nullptr, provide),
+        second_{Address{"127.0.0.1", 0}, "0", {}, {}, {}, std::nullopt, {}, nullptr} {
     for (WireClient* client : {&a_, &b_}) client->control().set_read_timeout(std::chrono::seconds(20));
     a_queue_ = a_.make_queue();
     b_queue_ = b_.make_queue();
@@ -97,7 +98,8 @@ class PeerTest : public ServerTest {
 // A test that plays the other server: A is real, this end of the link is not.
 class HostilePeerTest : public PeerTest {
  protected:
-  explicit HostilePeerTest(LimitsTable limits = {}) : PeerTest(std::move(limits)) {}
+  explicit HostilePeerTest(LimitsTable limits = {}, const server::Server::Provide& provide = nullptr)
+      : PeerTest(std::move(limits), provide) {}
 
   // A accepts, the test connects with both connections.
   void join(Secret secret = secret_of(9)) {
