@@ -70,10 +70,15 @@ def read_rooms() -> dict[str, Room]:
                 else:
                     lists[keyword].append(word)
             rooms[folder] = Room(folder, set(lists["SOURCES"]), set(lists["USES"]))
-    # A shared library, and no room's way to others.
+    # A shared library, and no room's way to others; extras add their parts of the C interface to it.
     client = {folder for folder in rooms if folder.startswith("runtime/client/")} - {"runtime/client/upload"}
-    sources = re.findall(r"\w+\.cpp", (CPP / "icd/CMakeLists.txt").read_text())
-    rooms["icd"] = Room("icd", set(sources), client | {"runtime/base", "runtime/memory", "runtime/protocol"})
+    listed = (CPP / "icd/CMakeLists.txt").read_text()
+    sources = set(re.findall(r"(?<!/)\b\w+\.cpp", listed))
+    rooms["icd"] = Room("icd", sources, client | {"runtime/base", "runtime/memory", "runtime/protocol"})
+    for folder in set(re.findall(r"cpp/(extras/\w+/api)/", listed)):
+        parts = set(re.findall(rf"cpp/{folder}/(\w+\.cpp)", listed))
+        own = {room for room in rooms if room.startswith(folder.removesuffix("api"))}
+        rooms[folder] = Room(folder, parts, {"icd"} | own)
     return rooms
 
 

@@ -64,7 +64,7 @@ cl_command_buffer_khr CL_API_CALL create_command_buffer(cl_uint num_queues, cons
     require(num_queues == 1 && queues != nullptr, CL_INVALID_VALUE);
     CommandQueue& queue = object<CommandQueue>(queues[0]);
     // The automatic device does not have the extension.
-    require(queue.members() == nullptr, CL_INVALID_COMMAND_QUEUE);
+    require(queue.placement() == nullptr, CL_INVALID_COMMAND_QUEUE);
     std::vector<cl_command_buffer_properties_khr> copy;
     const cl_command_buffer_flags_khr flags = checked_flags(properties, copy);
     return make_ref<CommandBuffer>(Ref<CommandQueue>(&queue), flags, std::move(copy)).detach()->handle();

@@ -1,8 +1,6 @@
 #include <CL/cl_ext.h>
 
 #include "icd/info.h"
-#include "icd/root.h"
-#include "runtime/client/commands/automatic_queue.h"
 #include "runtime/client/commands/coherent_host_memory.h"
 #include "runtime/client/objects/command_queue.h"
 
@@ -31,8 +29,6 @@ cl_command_queue make_queue(cl_context context, cl_device_id device, cl_command_
   const auto supported = on.number<cl_command_queue_properties>(CL_DEVICE_QUEUE_ON_HOST_PROPERTIES);
   require((bits & ~supported) == 0, CL_INVALID_QUEUE_PROPERTIES);
   require(!on.lost(), CL_DEVICE_NOT_AVAILABLE);
-  if (on.is_automatic())
-    return make_automatic_queue(icd::root().placement, in, on, bits, std::move(list)).detach()->handle();
   return make_ref<CommandQueue>(in, on, bits, std::move(list)).detach()->handle();
 }
 

@@ -2,6 +2,9 @@
 #ifdef REMOTECL_HAS_RDMA
 #include "extras/rdma/rdma_offload.h"
 #endif
+#ifdef REMOTECL_HAS_SCHEDULING
+#include "extras/scheduling/placement/scheduling.h"
+#endif
 
 namespace remotecl::icd {
 namespace {
@@ -11,6 +14,9 @@ struct Extras {
   Extras() {
 #ifdef REMOTECL_HAS_RDMA
     use_bulk_offload(rdma_offload());
+#endif
+#ifdef REMOTECL_HAS_SCHEDULING
+    AutomaticDevices::install(Scheduling::instance());
 #endif
   }
 } g_extras;

@@ -3,11 +3,11 @@
 #include <vector>
 
 #include "icd/json_result.h"
-#include "icd/root.h"
 #include "icd/status_json.h"
 #include "remotecl/remotecl.h"
 #include "runtime/client/objects/image_formats.h"
 #include "runtime/client/objects/platform.h"
+#include "runtime/client/objects/queue_placement.h"
 #include "runtime/client/session/operations.h"
 #include "runtime/client/session/peer_links.h"
 #include "runtime/client/support/fetch_counts.h"
@@ -83,7 +83,9 @@ json servers_json() {
 
 json placements_json() {
   json result = json::array();
-  for (const Placement::Count& count : icd::root().placement.counts()) {
+  AutomaticDevices* const devices = AutomaticDevices::instance();
+  if (devices == nullptr) return result;
+  for (const AutomaticDevices::Count& count : devices->counts()) {
     result.push_back({{"server", count.device->session().address().text()},
                       {"device", count.device->text(CL_DEVICE_NAME)},
                       {"kernels", count.kernels}});

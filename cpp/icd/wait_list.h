@@ -83,7 +83,7 @@ cl_int maybe_blocking_write(CommandQueue& queue, bool blocking, Dependencies& de
   }
   const bool is_wanted = dependencies.event() != nullptr;
   // Without an event, nothing tells which member has the write.
-  if (queue.members() != nullptr && !is_wanted) return maybe_blocking(true, dependencies, enqueue);
+  if (queue.placement() != nullptr && !is_wanted) return maybe_blocking(true, dependencies, enqueue);
   const cl_int code = enqueue(dependencies.event());
   if (code != CL_SUCCESS) return code;
   Event* const event = is_wanted ? *dependencies.event() : nullptr;

@@ -8,11 +8,13 @@ PYBIND11_MODULE(_core, module) {
   remotecl::python::bind_interrupts(module);
   remotecl::python::bind_memory(module);
   remotecl::python::bind_network(module);
-  remotecl::python::bind_split(module);
   remotecl::python::bind_stats(module);
   remotecl::python::bind_status(module);
   remotecl::python::bind_residency(module);
   remotecl::python::bind_device(module);
   remotecl::python::bind_trace(module);
+#ifdef REMOTECL_HAS_SCHEDULING
   remotecl::python::bind_placement(module);
+  remotecl::python::bind_split(module);
+#endif
 }

@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
+#include "extras/scheduling/schedule/named_policies.h"
+#include "extras/scheduling/schedule/scheduler.h"
 #include "measure.h"
 #include "run_bench.h"
 #include "runtime/base/index_set.h"
-#include "runtime/schedule/named_policies.h"
-#include "runtime/schedule/scheduler.h"
 
 namespace remotecl::bench {
 namespace {

@@ -1,6 +1,7 @@
 """The automatic device, with programs that know nothing of it."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -221,3 +222,10 @@ assert found[0].policy == "least-cost", found[0]
     examples = Path(__file__).parents[2] / "examples/policies"
     source = source.replace("EXAMPLES", repr(str(examples)))
     run_program(f"servers = {addresses.split(',')!r}\n" + ASKS + source, REMOTECL_SERVERS=addresses)
+
+
+def test_a_build_without_scheduling_says_so(monkeypatch):
+    monkeypatch.setattr("remotecl._schedule.scheduling.native", object)
+    for call in (remotecl.auto, lambda: remotecl.explain(SimpleNamespace(int_ptr=0))):
+        with pytest.raises(remotecl.RemoteCLError, match="build it with REMOTECL_SCHEDULING=ON"):
+            call()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._connect.connection import decoded, import_pyopencl, native
+from .._connect.connection import decoded, import_pyopencl
 from ..errors import RemoteCLError
 from .python_policy import PolicyFunction, use_function
+from .scheduling import scheduling
 
 if TYPE_CHECKING:
     import pyopencl
@@ -47,7 +48,7 @@ def auto(policy: str | PolicyFunction | None = None) -> pyopencl.Device:
     if not (policy is None or isinstance(policy, str) or callable(policy)):
         raise TypeError(f"a policy is a name, a path or a function, not {policy!r}")
     name = policy if isinstance(policy, str) else None
-    handle, error = native().automatic_device(name)
+    handle, error = scheduling().automatic_device(name)
     if not handle:
         raise RemoteCLError(decoded(error))
     if callable(policy):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .._connect.connection import decoded, native
+from .._connect.connection import decoded
+from .scheduling import scheduling
 
 if TYPE_CHECKING:
     import pyopencl
@@ -71,7 +72,7 @@ def explain(event: pyopencl.Event) -> Explanation | None:
         event = kernel(queue, shape, None, buffer)
         print(remotecl.explain(event))
     """
-    found = decoded(native().explain_event_json(event.int_ptr))
+    found = decoded(scheduling().explain_event_json(event.int_ptr))
     if found is None:
         return None
     second = found["runner_up"]

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .._connect.connection import decoded, native
+from .._connect.connection import decoded
 from ..errors import RemoteCLError
+from .scheduling import scheduling
 
 _TYPES = ("cpu", "gpu", "accelerator", "other")  # by remotecl/policy.h's numbers
 
@@ -81,7 +82,7 @@ PolicyFunction = Callable[[PolicyTask, Sequence[Candidate]], "Candidate | Sequen
 
 def use_function(function: PolicyFunction) -> None:
     """Makes the function the policy of this process. Raises RemoteCLError if that is refused."""
-    asked = native().AskedPolicy(getattr(function, "__name__", type(function).__name__))
+    asked = scheduling().AskedPolicy(getattr(function, "__name__", type(function).__name__))
     if error := asked.use():
         raise RemoteCLError(decoded(error))
     threading.Thread(target=_answer, args=(asked, function), name="remotecl-policy", daemon=True).start()
@@ -115,7 +116,7 @@ def _ask(
     for one in found:
         number = one.pop("device")
         if number not in devices:
-            known = decoded(native().policy_device_json(number))
+            known = decoded(scheduling().policy_device_json(number))
             devices[number] = (known["server"], known["name"])
         server, name = devices[number]
         candidate = Candidate(server=server, name=name, **{**one, "type": _TYPES[one["type"]]})

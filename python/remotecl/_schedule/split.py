@@ -8,9 +8,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .._connect.connection import import_pyopencl, native
+from .._connect.connection import import_pyopencl
 from .._connect.objects import require_remote
 from .._connect.refusal import check
+from .scheduling import scheduling
 
 if TYPE_CHECKING:
     import pyopencl
@@ -101,7 +102,7 @@ def split(
         kernel.set_args(*args)
     parts = [_encode(index, part) for index, part in slices.items()]
     code, handle = _interruptible(
-        lambda: native().enqueue_split(
+        lambda: scheduling().enqueue_split(
             [queue.int_ptr for queue in targets],
             kernel.int_ptr,
             dimension,

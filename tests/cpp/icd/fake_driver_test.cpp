@@ -185,6 +185,7 @@ TEST_F(OrdinaryDevicesTest, WritesBehindALongKernelDoNotStopAnotherQueue) {
   EXPECT_EQ(read<char>(queue_, written, piece.size()), piece);
 }
 
+#ifdef REMOTECL_HAS_SCHEDULING
 TEST_F(OrdinaryDevicesTest, ADivisionOfWhichAPieceFailsReturnsWhenTheOthersHaveEnded) {
   constexpr std::size_t kLong = 3000;
   const auto split = library_function<decltype(remotecl_enqueue_split)>("remotecl_enqueue_split");
@@ -202,6 +203,7 @@ TEST_F(OrdinaryDevicesTest, ADivisionOfWhichAPieceFailsReturnsWhenTheOthersHaveE
   // A piece is behind it in its queue.
   EXPECT_EQ(status(before), CL_COMPLETE);
 }
+#endif
 
 }  // namespace
 }  // namespace remotecl::testing

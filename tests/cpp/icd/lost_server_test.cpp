@@ -22,6 +22,7 @@ std::chrono::duration<double> processor_time() {
   return std::chrono::duration<double>(seconds(usage.ru_utime) + seconds(usage.ru_stime));
 }
 
+#ifdef REMOTECL_HAS_SCHEDULING
 TEST_F(LostServerTest, ADividedKernelReturnsTheError) {
   spin_ = make_kernel(program_, "spin");
   spun_ = make_buffer(context_, std::vector<int>(1024, 0));
@@ -35,6 +36,7 @@ TEST_F(LostServerTest, ADividedKernelReturnsTheError) {
   }});
   EXPECT_EQ(results, std::vector<cl_int>{CL_DEVICE_NOT_AVAILABLE});
 }
+#endif
 
 TEST_F(LostServerTest, EveryWaitingCallReturnsAnErrorAndNothingSpins) {
   const Owned<cl_event> endless = start_endless();

@@ -58,6 +58,7 @@ void run_in_two_threads(cl_context context, std::uint64_t seed) {
 
 TEST_P(RandomCommandsTest, GiveTheBytesOfTheSequentialModel) { run_in_two_threads(context_, own_seed()); }
 
+#ifdef REMOTECL_HAS_SCHEDULING
 // Round robin moves nearly every kernel to another server than the one before.
 TEST_P(RandomCommandsTest, GiveTheSameBytesOnTheAutomaticDevice) {
   run_in_two_threads(make_context({automatic_device("round-robin")}), own_seed());
@@ -66,6 +67,7 @@ TEST_P(RandomCommandsTest, GiveTheSameBytesOnTheAutomaticDevice) {
 TEST_P(RandomCommandsTest, GiveTheSameBytesOnTheAutomaticDeviceThatLearns) {
   run_in_two_threads(make_context({automatic_device("earliest-finish")}), own_seed());
 }
+#endif
 
 // What happens to connections costs time, and nothing else. REMOTECL_TEST_FAULTS is how often something does. With
 // REMOTECL_TEST_TLS bytes are corrupted, too.

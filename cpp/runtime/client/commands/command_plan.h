@@ -1,14 +1,14 @@
 #pragma once
 
-#include "runtime/client/commands/automatic_queue.h"
 #include "runtime/client/commands/pending_command.h"
+#include "runtime/client/commands/placed_plan.h"
 
 // A plan is a command before it has a device: a value that says what the command uses and how it is encoded
 // for the queue that executes it. Only submit() turns plans into commands: of the queue that the application named, or
-// of a member's queue if that is on the automatic device. A plan has
+// of a member's queue if that has a QueuePlacement, which sees the plan as a CommandPlan. A plan has
 //   cl_command_type type
 //   void uses(auto& uses) const     names its memory by uses.reads(object, range) and uses.writes(object, range), for
-//                                   a PendingCommand or a recording; and a kernel's networks by
+//                                   a PendingCommand, a recording or a placement; and a kernel's networks by
 //                                   uses.has_network(object)
 //   cl_int send(PendingCommand&)    sends its message; or, if the message is everything,
 //   auto message() const            the message without queue, event and wait list
@@ -18,8 +18,11 @@
 namespace remotecl {
 
 struct Plan {
-  static constexpr bool kNeedsEvent = false;  // even if the application wants none
+  static constexpr bool kNeedsEvent = false;       // even if the application wants none
+  static constexpr bool kPreparesKernels = false;  // see CommandPlan, as for launched() and work_items()
 
+  Kernel* launched() const { return nullptr; }
+  double work_items() const { return 0; }
   // Called before uses(), and again when two servers had to be linked first: changes nothing that refused() does not
   // undo. An error refuses the command.
   cl_int prepare(PendingCommand&) REQUIRES(kMemoryMutex) { return CL_SUCCESS; }
@@ -81,51 +84,64 @@ cl_int outcome_of(CommandQueue& queue, Plan& plan, Ref<Event>& own, Event** even
   return result;
 }
 
-// Chooses a member of the automatic device for the plan. Kernels have an overload of their own.
+// A plan that a placement has sent to one of its queue's members.
 template <class Plan>
-cl_int choose_member(AutomaticTurn& turn, Plan& plan) REQUIRES(kAutomaticQueueMutex) {
-  turn.gather([&plan](GatheredInputs& inputs) REQUIRES(kMemoryMutex) {
-    if constexpr (requires { plan.will_use(inputs); }) {
-      plan.will_use(inputs);
-    } else {
-      plan.uses(inputs);
-    }
-  });
-  return turn.choose_holder();
-}
+class PlacedPlan final : public CommandPlan {
+ public:
+  PlacedPlan(Plan& plan, bool wants_event) : plan_(plan), wants_event_(wants_event || Plan::kNeedsEvent) {}
 
-// Other threads that enqueue on the same queue wait until the command was sent, but not until it has ended, nor while
-// a link is made.
-template <class Plan>
-cl_int submit_to_member(AutomaticQueue& queue, Plan& plan, WaitList wait, Event** event) {
-  AutomaticTurn turn(queue, wait);
-  if (const cl_int error = choose_member(turn, plan); error != CL_SUCCESS) return error;
-  Ref<Event> own;
-  const cl_int error = turn.with_links([&](std::optional<ServerPair>& missing) REQUIRES(kAutomaticQueueMutex) {
-    if (const cl_int error = turn.take_member(missing); error != CL_SUCCESS) return error;
-    PendingCommand command(turn.member(), plan.type, turn.wait(), event != nullptr || Plan::kNeedsEvent);
-    if (turn.is_placed()) command.set_placed();
-    if (turn.sample() != 0) [[unlikely]]
-      command.sample(turn.sample(), plan.type, turn.wait());
-    const cl_int error = prepare_and_send(command, plan);
+  void will_use(MemoryUses& uses) override REQUIRES(kMemoryMutex) {
+    if constexpr (requires { plan_.will_use(uses); }) {
+      plan_.will_use(uses);
+    } else {
+      plan_.uses(uses);
+    }
+  }
+  Kernel* kernel() const override { return plan_.launched(); }
+  double work_items() const override { return plan_.work_items(); }
+  bool prepares_kernels() const override { return Plan::kPreparesKernels; }
+
+  cl_int send_to(const Choice& choice, std::optional<ServerPair>& missing) override {
+    PendingCommand command(choice.member, plan_.type, choice.wait, wants_event_);
+    if (choice.is_counted) command.set_placed();
+    if (choice.sample != 0) [[unlikely]]
+      command.sample(choice.sample, plan_.type, choice.wait);
+    const cl_int error = prepare_and_send(command, plan_);
     missing = command.missing_link();
     if (error != CL_SUCCESS) return error;
-    const std::uint64_t sequence = command.sequence();
-    own = command.sent_and([&]() REQUIRES(kMemoryMutex) { plan.sent(command); }, true);
-    turn.sent(sequence, own.get());
-    return error;
-  });
-  if (error != CL_SUCCESS) return error;
-  const Ref<CommandQueue> member(&turn.member());
-  turn.end();
-  if (!plan.is_awaited()) member->session().submit();
-  return outcome_of(*member, plan, own, event);
+    sequence_ = command.sequence();
+    member_ = Ref<CommandQueue>(&choice.member);
+    own_ = command.sent_and([&]() REQUIRES(kMemoryMutex) { plan_.sent(command); }, true);
+    return CL_SUCCESS;
+  }
+  std::uint64_t sequence() const override { return sequence_; }
+  Event* event() const override { return own_.get(); }
+
+  // The rest of submit().
+  cl_int outcome(Event** event) {
+    if (!plan_.is_awaited()) member_->session().submit();
+    return outcome_of(*member_, plan_, own_, event);
+  }
+
+ private:
+  Plan& plan_;
+  const bool wants_event_;
+  Ref<CommandQueue> member_;
+  Ref<Event> own_;
+  std::uint64_t sequence_ = 0;
+};
+
+template <class Plan>
+[[gnu::noinline]] cl_int submit_placed(QueuePlacement& placement, Plan& plan, WaitList wait, Event** event) {
+  PlacedPlan<Plan> placed(plan, event != nullptr);
+  const cl_int error = placement.submit(placed, wait);
+  return error != CL_SUCCESS ? error : placed.outcome(event);
 }
 
 template <class Plan>
 cl_int submit(CommandQueue& queue, Plan plan, WaitList wait, Event** event) {
-  if (AutomaticQueue* const members = AutomaticQueue::of(queue)) [[unlikely]]
-    return submit_to_member(*members, plan, wait, event);
+  if (QueuePlacement* const placement = queue.placement()) [[unlikely]]
+    return submit_placed(*placement, plan, wait, event);
   Ref<Event> own;
   const cl_int error = with_links([&](std::optional<ServerPair>& missing) {
     PendingCommand command(queue, plan.type, wait, event != nullptr || Plan::kNeedsEvent);

@@ -15,8 +15,6 @@
 // reference for the caller), but only on success.
 namespace remotecl {
 
-using WaitList = std::span<Event* const>;
-
 struct NDRange {
   cl_uint dimensions;
   Extent offset;

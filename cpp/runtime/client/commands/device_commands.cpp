@@ -21,6 +21,8 @@ struct MarkerPlan : Plan {
 };
 
 struct MigratePlan : Plan {
+  static constexpr bool kPreparesKernels = true;
+
   cl_command_type type;
   std::span<MemoryObject* const> buffers;
   bool is_undefined;
@@ -40,9 +42,6 @@ struct MigratePlan : Plan {
     return CL_SUCCESS;
   }
 };
-
-// The bytes are there already, or are wanted on the member of the queue's kernels.
-cl_int choose_member(AutomaticTurn& turn, MigratePlan&) REQUIRES(kAutomaticQueueMutex) { return turn.choose_home(); }
 
 }  // namespace
 
@@ -113,8 +112,8 @@ cl_int enqueue_migrate(CommandQueue& queue, std::span<MemoryObject* const> buffe
 }
 
 cl_int enqueue_marker(CommandQueue& queue, bool is_barrier, cl_command_type type, WaitList wait, Event** event) {
-  AutomaticQueue* const members = AutomaticQueue::of(queue);
-  if (members != nullptr && !queue.in_order()) return members->enqueue_point(is_barrier, type, wait, event);
+  QueuePlacement* const placement = queue.placement();
+  if (placement != nullptr && !queue.in_order()) return placement->enqueue_point(is_barrier, type, wait, event);
   return submit(queue, MarkerPlan{{}, type, is_barrier, !wait.empty()}, wait, event);
 }
 

@@ -13,6 +13,12 @@ struct KernelPlan : Plan {
   Kernel& kernel;
   const NDRange& range;
 
+  Kernel* launched() const { return &kernel; }
+  double work_items() const { return static_cast<double>(range.global[0] * range.global[1] * range.global[2]); }
+  void will_use(auto& uses) const REQUIRES(kMemoryMutex) {
+    const MutexLock lock(kernel.mutex());
+    this->uses(uses);
+  }
   void uses(auto& uses) const REQUIRES(kMemoryMutex, kernel.mutex()) {
     const auto& arguments = kernel.arguments();
     for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -49,17 +55,6 @@ cl_int bring_and_send(PendingCommand& command, AnyKernelPlan& plan) REQUIRES(kMe
   if (command.error() != CL_SUCCESS) return command.error();
   command.keep_event();
   return plan.send(command);
-}
-
-// The scheduler chooses the member for a kernel.
-template <std::derived_from<KernelPlan> AnyKernelPlan>
-cl_int choose_member(AutomaticTurn& turn, AnyKernelPlan& plan) REQUIRES(kAutomaticQueueMutex) {
-  turn.gather([&plan](GatheredInputs& inputs) REQUIRES(kMemoryMutex) {
-    const MutexLock lock(plan.kernel.mutex());
-    plan.uses(inputs);
-  });
-  const Extent& global = plan.range.global;
-  return turn.choose_for(plan.kernel, static_cast<double>(global[0] * global[1] * global[2]));
 }
 
 struct CopyPlan : Plan {

@@ -10,22 +10,16 @@ CommandQueue::CommandQueue(Context& context, Device& device, cl_command_queue_pr
       keep_context_(internal ? nullptr : &context),
       device_(device),
       keep_device_(&device),
-      location_(context.location(device)),
+      location_(device.is_automatic() ? 0 : context.location(device)),  // members have one each
       properties_(properties),
       property_list_(std::move(property_list)) {
+  if (device.is_automatic()) {
+    placement_ = AutomaticDevices::instance()->make_placement(*this);
+    return;
+  }
   create_on_server(properties);
   if (!internal) context.queue_made(*this);
 }
-
-CommandQueue::CommandQueue(Automatic, Context& context, Device& device, cl_command_queue_properties properties,
-                           std::vector<cl_queue_properties> property_list)
-    : context_(context),
-      keep_context_(&context),
-      device_(device),
-      keep_device_(&device),
-      location_(0),  // it has none; its members do
-      properties_(properties),
-      property_list_(std::move(property_list)) {}
 
 CommandQueue::CommandQueue(CommandQueue& whole, Device& device)
     : context_(whole.context_),
@@ -56,13 +50,13 @@ CommandQueue::~CommandQueue() {
 }
 
 void CommandQueue::last_handle_released() {
-  if (!members_) learn_end();
+  if (!placement_) learn_end();
   flush();
-  members_ ? members_->let_go() : context_.returned_writes().released(*this);
+  placement_ ? placement_->let_go() : context_.returned_writes().released(*this);
 }
 
 cl_int CommandQueue::finish() {
-  if (members_) return members_->finish();
+  if (placement_) return placement_->finish();
   std::shared_ptr<std::atomic<bool>> finished;
   std::uint64_t last = 0;
   PendingReads::Ticket last_read = 0;  // other threads may read on

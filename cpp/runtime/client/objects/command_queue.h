@@ -10,6 +10,7 @@
 #include "runtime/client/objects/device.h"
 #include "runtime/client/objects/kept_events.h"
 #include "runtime/client/objects/pending_reads.h"
+#include "runtime/client/objects/queue_placement.h"
 #include "runtime/client/objects/returned_writes.h"
 #include "runtime/client/session/session.h"
 
@@ -17,36 +18,19 @@ namespace remotecl {
 
 class Event;
 
-// The queues on its members that a queue on the automatic device consists of. Any thread.
-class MemberQueues {
- public:
-  virtual ~MemberQueues() = default;
-  virtual void flush() = 0;
-  virtual cl_int finish() = 0;  // see CommandQueue::finish()
-  // See CommandQueue::owes_host().
-  virtual bool owes_host() = 0;
-  // The application has released the queue. Members that have commands live on by themselves.
-  virtual void let_go() = 0;
-};
-
-// A command queue, which represents a native queue on the device's server. Any thread.
+// A command queue, which represents a native queue on the device's server; or, on an automatic device, the queues that
+// its placement has on the members. Any thread.
 class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, CL_INVALID_COMMAND_QUEUE>,
                            public QueueSink {
  public:
   // `internal`: for the runtime's own use; does not keep the context alive.
   CommandQueue(Context& context, Device& device, cl_command_queue_properties properties,
                std::vector<cl_queue_properties> property_list, bool internal = false);
-
-  // A queue on the automatic device; give it its members before anybody else sees it.
-  struct Automatic {};
-  CommandQueue(Automatic, Context& context, Device& device, cl_command_queue_properties properties,
-               std::vector<cl_queue_properties> property_list);
-  void set_members(std::unique_ptr<MemberQueues> members) { members_ = std::move(members); }
-  // A member on `device` of such a queue, which it keeps alive.
+  // A member on `device` of a queue on an automatic device, which it keeps alive.
   CommandQueue(CommandQueue& whole, Device& device);
 
-  // Of a queue on the automatic device; null: it is an ordinary queue.
-  MemberQueues* members() const { return members_.get(); }
+  // Of a queue on an automatic device; null: it is an ordinary queue.
+  QueuePlacement* placement() const { return placement_.get(); }
   // The queue that the application knows: this one, or the one that it is a member of. Null if it is internal.
   CommandQueue* known() { return whole_ ? whole_.get() : is_internal() ? nullptr : this; }
 
@@ -65,9 +49,11 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   PendingReads& pending_reads() { return pending_reads_; }
   ReturnedWrites::OfQueue& returned_writes() { return returned_writes_; }
   // Whether earlier commands have something left to do in this process: bytes to receive or to send, or host work.
-  bool owes_host() const { return members_ ? members_->owes_host() : !pending_reads_.none() || host_work_.load() != 0; }
+  bool owes_host() const {
+    return placement_ ? placement_->owes_host() : !pending_reads_.none() || host_work_.load() != 0;
+  }
 
-  void flush() { members_ ? members_->flush() : session().flush(); }
+  void flush() { placement_ ? placement_->flush() : session().flush(); }
   // Blocks until every command has ended. Returns CL_SUCCESS; or the error of the first command without an
   // event that failed since the last call (a command with an event reports through that); or
   // CL_DEVICE_NOT_AVAILABLE if the server is lost. Obeys the thread's WaitLimit.
@@ -148,7 +134,7 @@ class CommandQueue final : public Handle<_cl_command_queue, HandleTag::kQueue, C
   Context& context_;
   const Ref<Context> keep_context_;
   const Ref<CommandQueue> whole_;  // that it is a member of
-  std::unique_ptr<MemberQueues> members_;
+  std::unique_ptr<QueuePlacement> placement_;
   Device& device_;
   const Ref<Device> keep_device_;
   const std::uint32_t location_;

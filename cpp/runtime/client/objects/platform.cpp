@@ -7,10 +7,11 @@
 #include <utility>
 
 #include "runtime/base/settings.h"
-#include "runtime/client/objects/automatic_device.h"
+#include "runtime/client/objects/queue_placement.h"
 #include "runtime/client/session/open_session.h"
 #include "runtime/client/session/operations.h"
 #include "runtime/client/support/fork_guard.h"
+#include "runtime/client/support/stderr_notice.h"
 #include "runtime/client/support/wanted_servers.h"
 #include "runtime/transport/threads/wait_policy.h"
 
@@ -104,6 +105,9 @@ void Platform::connect_named_in_environment() {
   }
   const bool can_use_any = std::ranges::any_of(opened.sessions, [](const auto& session) { return session != nullptr; });
   const bool is_automatic_listed = settings::on_or_off("REMOTECL_AUTO").value_or(false);
+  if (is_automatic_listed && AutomaticDevices::instance() == nullptr) {
+    notice("REMOTECL_AUTO: this library has no automatic device; build it with REMOTECL_SCHEDULING=ON");
+  }
   const bool are_used = wanted_servers::judge(errors, can_use_any);
   if (!are_used) opened.close();
   const MutexLock lock(mutex_);
@@ -278,7 +282,8 @@ Device* Platform::list_automatic_device() {
 }
 
 Device* Platform::automatic_device() {
-  if (automatic_ == nullptr) automatic_ = make_automatic_device(*this, devices_);
+  AutomaticDevices* const maker = AutomaticDevices::instance();
+  if (automatic_ == nullptr && maker != nullptr) automatic_ = maker->make_device(*this, devices_);
   return automatic_;
 }
 
