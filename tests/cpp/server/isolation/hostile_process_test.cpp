@@ -1,5 +1,6 @@
 // What the daemon does for the process of a session that sends what it should not.
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <optional>
