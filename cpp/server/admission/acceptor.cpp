@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "server/admission/handshake.h"
+#include "server/util/error_words.h"
 #include "server/util/log.h"
 
 namespace remotecl::server {
@@ -98,12 +99,18 @@ void Acceptor::accept_all(tcp::Listener& listener) {
     trouble.note(why);
     if (refused != nullptr) refuse_for(why.message(), *refused);
   };
-  while (auto stream = listener.accept(note)) {
-    trouble.end();
-    if (tls_ != nullptr) {
-      begin(tls_->wrap(std::move(stream)));
-    } else {
-      begin(std::move(stream));
+  for (;;) {
+    try {
+      auto stream = listener.accept(note);
+      if (stream == nullptr) return;
+      trouble.end();
+      if (tls_ != nullptr) {
+        begin(tls_->wrap(std::move(stream)));
+      } else {
+        begin(std::move(stream));
+      }
+    } catch (const std::exception& error) {  // of this connection
+      log_error("a connection was closed: {}", words_of(error));
     }
   }
 }
@@ -123,7 +130,7 @@ void Acceptor::begin(std::unique_ptr<Connection> connection) {
     std::thread([this, waiting, slot = std::move(*slot)]() mutable {
       serve(std::move(*waiting), std::move(slot));
     }).detach();
-  } catch (const std::system_error& error) {
+  } catch (const std::exception& error) {
     log_error("no thread for a new connection: {}", error.what());
     refuse_for("no thread can be started", plain(**waiting));
     MutexLock lock(mutex_);
@@ -137,16 +144,23 @@ void Acceptor::refuse_for(const std::string& lack, Connection& connection) {
   std::array<std::byte, kHelloSize> hello;
   connection.set_read_timeout(kHelloTime);
   if (tls_ == nullptr) connection.read_exactly(hello);
-  refuse(connection, Refusal::kBusy, WelcomeStatus::kBusy,
-         "this server can serve nobody else now: " + lack +
-             "; try again when others have left, or ask whoever runs it to raise its limits");
+  refuse(connection, Refusal::kBusy, WelcomeStatus::kBusy, cannot_serve(lack));
 }
 
 void Acceptor::serve(std::unique_ptr<Connection> connection, PendingHandshakes::Slot slot) {
   try {
-    shake_hands(std::move(connection), std::move(slot));
+    Address from = tcp::peer_address(*connection);
+    IncomingConnection incoming{std::move(connection), std::move(slot), handshake_deadline(), std::move(from)};
+    try {
+      shake_hands(incoming);
+    } catch (const std::exception& error) {
+      const std::string words = words_of(error);
+      log_error("a connection ended: {}", words);
+      const bool is_unanswered = incoming.connection != nullptr;  // nobody has taken it over
+      if (is_unanswered) refuse(*incoming.connection, Refusal::kBusy, WelcomeStatus::kBusy, cannot_serve(words));
+    }
   } catch (const std::exception& error) {
-    log_error("a connection ended: {}", error.what());
+    log_error("a connection was closed: {}", words_of(error));
   }
   MutexLock lock(mutex_);
   --threads_;
@@ -157,10 +171,8 @@ Connection& Acceptor::plain(Connection& connection) const {
   return tls_ != nullptr ? static_cast<TlsConnection&>(connection).stream() : connection;
 }
 
-void Acceptor::shake_hands(std::unique_ptr<Connection> connection, PendingHandshakes::Slot slot) {
-  const Deadline deadline = handshake_deadline();
-  Address from = tcp::peer_address(*connection);
-  IncomingConnection incoming{std::move(connection), std::move(slot), deadline, std::move(from)};
+void Acceptor::shake_hands(IncomingConnection& incoming) {
+  const Deadline deadline = incoming.deadline;
   if (tls_ != nullptr && !secure(static_cast<TlsConnection&>(*incoming.connection), epoch_, deadline)) return;
   const auto hello = read_hello(*incoming.connection, epoch_, deadline);
   if (!hello) return log_info("a connection from {} ended before it said what it is", incoming.from.text());

@@ -45,7 +45,7 @@ class Acceptor {
   void accept_all(tcp::Listener& listener);
   void begin(std::unique_ptr<Connection> connection);
   void serve(std::unique_ptr<Connection> connection, PendingHandshakes::Slot slot) EXCLUDES(mutex_);
-  void shake_hands(std::unique_ptr<Connection> connection, PendingHandshakes::Slot slot);
+  void shake_hands(IncomingConnection& incoming);
   // The connection below TLS, to answer a peer before its TLS handshake.
   Connection& plain(Connection& connection) const;
   void refuse(Connection& connection, Refusal why, WelcomeStatus status, std::string_view text);

@@ -27,10 +27,11 @@ void answer(Connection& connection, Welcome welcome, std::string_view text = {})
   welcome.version = kProtocolVersion;
   text = text.substr(0, kWelcomeTextMax);
   welcome.text_size = static_cast<std::uint32_t>(text.size());
-  ByteBuffer bytes;
-  bytes.append(encode_frame<Welcome, kWelcomeSize>(welcome));
-  bytes.append(as_bytes(text));
-  send_whole(connection, bytes.bytes());
+  std::array<std::byte, kWelcomeSize + kWelcomeTextMax> bytes;  // where there is no memory, that is said, too
+  const auto frame = encode_frame<Welcome, kWelcomeSize>(welcome);
+  std::ranges::copy(frame, bytes.begin());
+  std::ranges::copy(as_bytes(text), bytes.begin() + kWelcomeSize);
+  send_whole(connection, Bytes(bytes).first(kWelcomeSize + text.size()));
 }
 
 // Answers a peer that expects TLS. Then reads its bytes, because closing a connection with unread data discards the
@@ -181,6 +182,11 @@ void welcome(Connection& connection, std::uint64_t epoch, const Hello& hello, co
 
 void refuse(Connection& connection, std::uint64_t epoch, WelcomeStatus status, std::string_view text) {
   answer(connection, {{}, 0, status, 0, 0, {}, epoch, 0, 0}, text);
+}
+
+std::string cannot_serve(std::string_view lack) {
+  return "this server can serve nobody else now: " + std::string(lack) +
+         "; try again when others have left, or ask whoever runs it to raise its limits";
 }
 
 std::string version_mismatch_text(std::uint32_t client_version) {

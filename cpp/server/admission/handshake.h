@@ -53,6 +53,8 @@ std::optional<Return> readmit(Connection& connection, const Hello& hello, std::u
 void welcome_back(Connection& connection, std::uint64_t epoch, const Hello& hello, const Return& back,
                   std::uint64_t features, std::uint64_t received);
 void refuse(Connection& connection, std::uint64_t epoch, WelcomeStatus status, std::string_view text);
+// The text for a newcomer for whom this process lacks something.
+std::string cannot_serve(std::string_view lack);
 std::string version_mismatch_text(std::uint32_t client_version);
 
 }  // namespace remotecl::server

@@ -1,6 +1,7 @@
 #include "server/completion/completion_notifier.h"
 
 #include <atomic>
+#include <memory>
 #include <utility>
 
 #include "server/completion/event_status.h"
@@ -11,6 +12,7 @@ namespace remotecl::server {
 namespace {
 
 struct Wait {
+  Ref<EventWaiters> waiters;
   Native<cl_event> event;  // the caller may drop its reference before the event ends
   CompletionNotifier::Function function;
   // Makes what was written before notify() visible to the function. The driver's locks do that as well, but
@@ -19,10 +21,9 @@ struct Wait {
 };
 
 void CL_CALLBACK ended(cl_event, cl_int status, void* data) {
-  auto* wait = static_cast<Wait*>(data);
+  const std::unique_ptr<Wait> wait(static_cast<Wait*>(data));
   wait->handed_over.load(std::memory_order_acquire);
-  wait->function(status > 0 ? CL_COMPLETE : status);
-  delete wait;
+  wait->waiters->guard([&] { wait->function(status > 0 ? CL_COMPLETE : status); });
 }
 
 void notify_as(EventWaiters::Report report, EventWaiters& waiters, cl_event event,
@@ -32,7 +33,7 @@ void notify_as(EventWaiters::Report report, EventWaiters& waiters, cl_event even
     const cl_int status = execution_status(event);
     if (status <= CL_COMPLETE) return function(status);
   }
-  auto* wait = new Wait{Native<cl_event>::retained(event), std::move(function)};
+  auto* wait = new Wait{Ref<EventWaiters>(&waiters), Native<cl_event>::retained(event), std::move(function)};
   wait->handed_over.store(true, std::memory_order_release);
   const cl_int error = clSetEventCallback(event, CL_COMPLETE, ended, wait);
   if (error != CL_SUCCESS) ended(event, error, wait);
@@ -40,7 +41,7 @@ void notify_as(EventWaiters::Report report, EventWaiters& waiters, cl_event even
 
 }  // namespace
 
-CompletionNotifier::CompletionNotifier() : waiters_(make_ref<EventWaiters>()) {}
+CompletionNotifier::CompletionNotifier(Failed failed) : waiters_(make_ref<EventWaiters>(std::move(failed))) {}
 CompletionNotifier::CompletionNotifier(const CompletionNotifier&) = default;
 CompletionNotifier::CompletionNotifier(CompletionNotifier&&) noexcept = default;
 CompletionNotifier::~CompletionNotifier() = default;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 
 #include "runtime/base/ref_counted.h"
@@ -19,7 +20,12 @@ class CompletionNotifier {
   using Position = std::uint64_t;
   static constexpr Position kLast = ~Position{0};  // that of the session's last command so far
 
-  CompletionNotifier();
+  // Gets the exceptions of functions, and of what calls them, on their threads. It must not throw. Whoever notifies
+  // keeps what it uses until the function has been called.
+  using Failed = std::function<void(const std::exception&)>;
+
+  CompletionNotifier() : CompletionNotifier(Failed()) {}
+  explicit CompletionNotifier(Failed failed);
   CompletionNotifier(const CompletionNotifier&);
   CompletionNotifier(CompletionNotifier&&) noexcept;
   CompletionNotifier& operator=(const CompletionNotifier&) = delete;

@@ -118,7 +118,7 @@ bool EventWaiters::has_thread_for_one_more() {
   if (threads_ >= kThreadsMax) return false;
   try {
     std::thread([self = Ref<EventWaiters>(this)] { self->run(); }).detach();
-  } catch (const std::system_error& error) {
+  } catch (const std::exception& error) {
     log_warning("no thread to wait for events: {}", error.what());
     return false;
   }
@@ -160,7 +160,7 @@ void EventWaiters::run() {
     void* const key = ready_.front();
     ready_.pop_front();
     lock.unlock();
-    run(key);
+    guard([&] { run(key); });
     lock.lock();
   }
   --threads_;
@@ -183,7 +183,7 @@ struct EventWaiters::Callback {
 
   static void CL_CALLBACK call(cl_event, cl_int status, void* data) {
     const std::unique_ptr<Callback> callback(static_cast<Callback*>(data));
-    callback->waiters->called_back(callback->key, callback->event, status);
+    callback->waiters->guard([&] { callback->waiters->called_back(callback->key, callback->event, status); });
   }
 };
 
@@ -278,7 +278,7 @@ void EventWaiters::report() {
     Job job = std::move(ended_.front());
     ended_.pop_front();
     lock.unlock();
-    job.function(job.status);
+    guard([&] { job.function(job.status); });
     job = {};
     lock.lock();
     ++reported_;

@@ -36,6 +36,18 @@ class EventWaiters final : public RefCounted {
     kApart,   // in no order, by a thread that reports nothing else
   };
 
+  explicit EventWaiters(CompletionNotifier::Failed failed) : failed_(std::move(failed)) {}
+
+  // Calls `work` on a thread on which nobody else catches its exceptions: a waiting thread, or one of the driver.
+  template <class Work>
+  void guard(const Work& work) noexcept {
+    try {
+      work();
+    } catch (const std::exception& error) {
+      if (failed_) failed_(error);
+    }
+  }
+
   // From now on waits for events of this context.
   void add(cl_context context) EXCLUDES(mutex_);
   // Announces a command with this position. One thread at a time.
@@ -92,6 +104,7 @@ class EventWaiters final : public RefCounted {
   void report() EXCLUDES(mutex_);
   void report_asked(std::uint64_t collected) EXCLUDES(mutex_);
 
+  const CompletionNotifier::Failed failed_;
   std::atomic<bool> is_needed_{false};
   std::atomic<bool> has_unwatched_{false};
   std::atomic<Position> last_{0};

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/transport/tcp/tcp.h"
+#include "server/util/error_words.h"
 #include "server/util/format.h"
 #include "server/util/log.h"
 
@@ -104,13 +105,23 @@ struct MetricsPort::State {
                             "); choose a free port of an address of this machine");
     }
     accept();
-    thread = std::thread([this] { io.run(); });
+    thread = std::thread([this] { run(); });
   }
   ~State() {
     io.stop();
     thread.join();
   }
 
+  void run() {
+    for (;;) {
+      try {
+        io.run();
+        return;
+      } catch (const std::exception& error) {  // of one exchange, which ends
+        log_warning("no answer for metrics: {}", words_of(error));
+      }
+    }
+  }
   void accept() {
     acceptor.async_accept([this](const std::error_code& error, Socket::socket socket) {
       if (error == asio::error::operation_aborted) return;
@@ -118,11 +129,11 @@ struct MetricsPort::State {
         log_warning("no connection for metrics: {}", error.message());
         return retry();
       }
+      accept();
       make_room();
       const auto exchange = std::make_shared<Exchange>(std::move(socket), text);
       exchanges.push_back(exchange);
       exchange->begin();
-      accept();
     });
   }
   // Makes room by closing the oldest exchange, or rather the oldest without a request, so that silent clients

@@ -3,6 +3,7 @@
 
 #include "runtime/transport/tcp/peer_user.h"
 #include "server/daemon/server.h"
+#include "server/util/error_words.h"
 #include "server/util/log.h"
 #include "server/util/protocol_error.h"
 
@@ -56,18 +57,18 @@ void Server::serve_monitor(IncomingConnection& incoming) {
   if (!is_taken) {
     return refuse(connection, Refusal::kBusy, WelcomeStatus::kBusy, "too many monitors look at this server");
   }
+  std::string last_words;
   try {
     welcome(connection, epoch_, *admission);
     answer_monitor(connection, incoming.from, *users->owner_of(admission->token));
-  } catch (const ProtocolError& error) {
-    ByteBuffer last_words;
-    append_message(last_words, SessionError{error.what()});
-    connection.try_write(last_words.bytes());
-  } catch (...) {
-    forget_monitor(connection);
-    throw;
+  } catch (const std::exception& error) {
+    last_words = words_of(error);
   }
   forget_monitor(connection);
+  if (last_words.empty()) return;
+  ByteBuffer bytes;
+  append_message(bytes, SessionError{last_words});
+  connection.try_write(bytes.bytes());
 }
 
 void Server::forget_monitor(Connection& connection) {

@@ -22,7 +22,7 @@ cl_int QueueWatch::when_ended(Queue& queue, Then then, Worker& worker) {
         progress->ended(count);
         then(error);
       });
-    } catch (const std::system_error&) {  // no thread
+    } catch (const std::exception&) {  // no thread
       return CL_OUT_OF_RESOURCES;
     }
     return CL_SUCCESS;

@@ -45,8 +45,8 @@ class QueueWatch {
   EventTable& events_;
   const Ref<SessionCounters> counters_;
   const Ref<DriverBacklog> backlog_ = make_ref<DriverBacklog>(counters_);
-  Worker finishers_{16};
-  Worker searchers_{4};
+  Worker finishers_{strand_.on_failure(), 16};
+  Worker searchers_{strand_.on_failure(), 4};
 };
 
 }  // namespace remotecl::server

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <string>
 
 #include "runtime/base/ref_counted.h"
 #include "server/completion/completion_notifier.h"
+#include "server/util/error_words.h"
 #include "server/util/session_lock.h"
 
 namespace remotecl::server {
@@ -14,7 +16,7 @@ namespace remotecl::server {
 // thread.
 class Strand : public virtual RefCounted {
  public:
-  explicit Strand(std::uint64_t id) : id_(id) {}
+  explicit Strand(std::uint64_t id) : id_(id), completions_(on_failure()) {}
   ~Strand() override { completions_.stop(); }
 
   std::uint64_t id() const { return id_; }
@@ -32,6 +34,27 @@ class Strand : public virtual RefCounted {
   virtual void post(std::function<void()> job) = 0;
   // Ends the session. Sends a last message to the client, unless `text` is empty.
   virtual void close(const std::string& text) = 0;
+  // Ends the session for an error of this server's, and no other session. Any thread, however little memory is left.
+  void fail(const std::exception& error) noexcept {
+    try {
+      return close(words_of(error));
+    } catch (const std::exception&) {  // no memory for the words
+    }
+    close({});
+  }
+  // The body of a thread of the session.
+  template <class Work>
+  void guard(const Work& work) noexcept {
+    try {
+      work();
+    } catch (const std::exception& error) {
+      fail(error);
+    }
+  }
+  // fail() as what the session's threads call.
+  std::function<void(const std::exception&)> on_failure() {
+    return [this](const std::exception& error) { fail(error); };
+  }
 
  private:
   virtual bool run_locked(const std::function<void()>& job) EXCLUDES(session_lock) = 0;

@@ -1,6 +1,5 @@
 #include "server/handlers/dispatch.h"
 
-#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
@@ -32,13 +31,8 @@ template <class Message>
 void kWorker(Session& session, Bytes payload) REQUIRES(session_lock) {
   ProgramWork named = work_of(session, decode<Message>(payload));
   auto copy = std::make_shared<HeldPayload>(session.counters(), payload);
-  session.builder().post([&session, named = std::move(named), copy] {
-    try {
-      work(session, decode<Message>(copy->bytes()), named);
-    } catch (const std::exception& error) {
-      session.close(error.what());
-    }
-  });
+  session.builder().post(
+      [&session, named = std::move(named), copy] { work(session, decode<Message>(copy->bytes()), named); });
 }
 
 constexpr HandlerTable make_table() {

@@ -11,6 +11,7 @@
 #include "runtime/transport/shm/shared_memory_segment.h"
 #include "runtime/transport/tcp/stream_connection.h"
 #include "server/isolation/content_memory.h"
+#include "server/util/error_words.h"
 #include "server/util/log.h"
 
 namespace remotecl::server {
@@ -180,15 +181,15 @@ void IsolatedSession::run_request(std::uint64_t number, std::function<Given()> w
     } catch (const SocketRefused& refused) {
       answer(number, "", Descriptor(), refused.error);
     } catch (const std::exception& error) {
-      answer(number, error.what(), Descriptor());
+      answer(number, words_of(error), Descriptor());
     }
     --requests_running_;
   };
   try {
     requests_.post(run);
-  } catch (const std::system_error& error) {
+  } catch (const std::exception& error) {
     --requests_running_;
-    answer(number, error.what(), Descriptor());
+    answer(number, words_of(error), Descriptor());
   }
 }
 
@@ -245,6 +246,14 @@ void IsolatedSession::end_for(const std::string& wrong) {
   process_->kill();
   MutexLock lock(mutex_);
   if (why_ended_.empty()) why_ended_ = "the process that served this session " + wrong + ", which no session may";
+}
+
+Worker::Failed IsolatedSession::on_failure() {
+  return [this](const std::exception& error) {
+    process_->kill();
+    MutexLock lock(mutex_);
+    if (why_ended_.empty()) why_ended_ = words_of(error);
+  };
 }
 
 bool IsolatedSession::obey(SessionChannel::Packet& packet) {

@@ -106,6 +106,8 @@ class IsolatedSession {
   bool obey(SessionChannel::Packet& packet) EXCLUDES(mutex_);
   // `wrong`: what the process did.
   void end_for(const std::string& wrong) EXCLUDES(mutex_);
+  // What ends the session, and no other one, when a thread of it lacks something.
+  Worker::Failed on_failure();
   // Returns false if nobody has asked for the report, or if it is malformed.
   bool take_report(const SessionChannel::Packet& packet, const ReportMessage& message) EXCLUDES(mutex_);
   void dial(const DialMessage& message);
@@ -152,12 +154,12 @@ class IsolatedSession {
   StatusReport report_ GUARDED_BY(mutex_);
   std::set<TlsRelay*> relays_ GUARDED_BY(mutex_);
   std::atomic<std::size_t> requests_running_{0};
-  Worker requests_{4};  // does what the process is not allowed to
+  Worker requests_{on_failure(), 4};  // does what the process is not allowed to
   std::atomic<std::size_t> dialed_relays_{0};
-  Worker relay_threads_{kRelaysMax};
+  Worker relay_threads_{on_failure(), kRelaysMax};
   std::atomic<std::size_t> dials_running_{0};
-  std::stop_source ending_;     // ends dials
-  Worker dials_{kDialThreads};  // last, because they begin relays
+  std::stop_source ending_;                   // ends dials
+  Worker dials_{on_failure(), kDialThreads};  // last, because they begin relays
 };
 
 }  // namespace remotecl::server

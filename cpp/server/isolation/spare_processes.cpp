@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "server/isolation/process_packets.h"
+#include "server/util/error_words.h"
 #include "server/util/log.h"
 
 namespace remotecl::server {
@@ -43,8 +44,8 @@ void SpareProcesses::run() {
     try {
       spares_.push_back(std::make_unique<ChildProcess>(command_));
       changed_.notify_all();
-    } catch (const std::system_error& error) {
-      log_error("no process for the next session: {}", error.what());
+    } catch (const std::exception& error) {
+      log_error("no process for the next session: {}", words_of(error));
       changed_.wait_for(mutex_, std::chrono::seconds(1));
     }
   }

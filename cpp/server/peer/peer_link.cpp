@@ -38,7 +38,7 @@ bool PeerLink::start() {
   bulk_sender_.connect(connections_.bulk());
   bulk_receiver_.connect(connections_.bulk());
   try {
-    reader_ = std::thread([this] { run(); });
+    reader_ = std::thread([this] { context_.strand.guard([this] { run(); }); });
     return true;
   } catch (const std::system_error& error) {
     fail(error);
@@ -65,7 +65,7 @@ void PeerLink::run() {
   } catch (const std::exception& error) {
     fail(error);
     // The error comes from a command of this session that became ready, not from the peer.
-    context_.strand.close(error.what());
+    context_.strand.fail(error);
   }
   end();
 }
@@ -77,19 +77,20 @@ void PeerLink::end() {
   try {
     give_up();
   } catch (const std::exception& error) {
-    context_.strand.close(error.what());
+    context_.strand.fail(error);
   }
 }
 
 void PeerLink::fail(const std::exception& error) {
   const LogScope scope(context_.strand.id());
-  log_warning("peer {}: {}", peer_, error.what());
-  loss_.add_reason(error.what());
+  const std::string words = words_of(error);
+  log_warning("peer {}: {}", peer_, words);
+  loss_.add_reason(words);
 }
 
 void PeerLink::serve() {
   try {
-    bulk_reader_ = std::thread([this] { receive_bulk(); });
+    bulk_reader_ = std::thread([this] { context_.strand.guard([this] { receive_bulk(); }); });
   } catch (const std::system_error& error) {
     return fail(error);
   }
@@ -132,7 +133,7 @@ void PeerLink::receive_bulk() {
     fail(error);
   } catch (const std::exception& error) {
     fail(error);
-    context_.strand.close(error.what());
+    context_.strand.fail(error);
   }
   close();
 }

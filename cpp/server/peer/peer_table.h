@@ -121,7 +121,7 @@ class PeerTable {
   std::vector<Ref<PeerLink>> formers_ GUARDED_BY(mutex_);  // replaced, but not ended yet
   std::size_t attempts_ GUARDED_BY(mutex_) = 0;
   std::stop_source stopping_;  // ends attempts
-  Worker connectors_{8};
+  Worker connectors_{context_.strand.on_failure(), 8};
 };
 
 }  // namespace remotecl::server

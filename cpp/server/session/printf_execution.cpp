@@ -81,22 +81,18 @@ void PrintfExecution::start(Issue& issue, std::function<cl_int(Issue&)> command)
   issue.queue.count_native_command({});
   worker_.post([this, queue = Ref<Queue>(&issue.queue), event = Ref<Event>(issue.event), hold = issue.hold,
                 waits = std::make_shared<NativeEvents>(issue.waits), command = std::move(command)] {
-    try {
-      Issue later{*queue, event.get(), waits->get(), hold};
-      // Earlier commands must end before this one makes other sessions wait for its turn.
-      if (queue->in_order()) await_all(strand_.completions(), queue->native());
-      await(strand_.completions(), waits->get());
-      cl_int error = CL_SUCCESS;
-      const LogScope scope(strand_.id());
-      {
-        OutputSender sender(outbox_, patience_, output_);
-        patience_.begin(outbox_);
-        output_.run([&] { error = run(later, command); }, [&sender](std::string_view text) { sender.take(text); });
-      }
-      finish(later, error);
-    } catch (const std::exception& error) {
-      strand_.close(error.what());
+    Issue later{*queue, event.get(), waits->get(), hold};
+    // Earlier commands must end before this one makes other sessions wait for its turn.
+    if (queue->in_order()) await_all(strand_.completions(), queue->native());
+    await(strand_.completions(), waits->get());
+    cl_int error = CL_SUCCESS;
+    const LogScope scope(strand_.id());
+    {
+      OutputSender sender(outbox_, patience_, output_);
+      patience_.begin(outbox_);
+      output_.run([&] { error = run(later, command); }, [&sender](std::string_view text) { sender.take(text); });
     }
+    finish(later, error);
   });
 }
 

@@ -34,7 +34,7 @@ class PrintfExecution {
   Outbox& outbox_;
   StdoutCapture& output_;
   PrintingPatience patience_;  // used by the worker, during a turn
-  Worker worker_;
+  Worker worker_{strand_.on_failure()};
 };
 
 }  // namespace remotecl::server

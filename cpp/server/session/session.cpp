@@ -4,12 +4,12 @@
 #include <array>
 #include <chrono>
 #include <exception>
-#include <system_error>
 #include <vector>
 
 #include "runtime/handshake/channels.h"
 #include "server/completion/event_poller.h"
 #include "server/util/age.h"
+#include "server/util/error_words.h"
 #include "server/util/log.h"
 #include "server/util/protocol_error.h"
 
@@ -21,7 +21,7 @@ namespace {
 void linger(Connection& connection) {
   using namespace std::chrono_literals;
   constexpr std::size_t kBytesMax = 16u << 20;
-  std::vector<std::byte> ignored(64u << 10);
+  std::array<std::byte, 16u << 10> ignored;
   connection.set_read_timeout(200ms);
   const auto end = std::chrono::steady_clock::now() + 1s;
   for (std::size_t total = 0; total < kBytesMax && std::chrono::steady_clock::now() < end;) {
@@ -33,7 +33,7 @@ void linger(Connection& connection) {
 
 }  // namespace
 
-Session::Session(const Shared& shared, std::unique_ptr<Connection> control, const Address& address, std::uint64_t id,
+Session::Session(const Shared& shared, std::shared_ptr<Connection> control, const Address& address, std::uint64_t id,
                  const Secret& secret, std::unique_ptr<Grant> grant, bool is_resumable)
     : Strand(id),
       shared_(shared),
@@ -62,20 +62,23 @@ void Session::run() {
   } catch (const ProtocolError& error) {
     last_words = error.what();
   } catch (const std::exception& error) {
-    last_words = std::string("the server cannot go on with this session: ") + error.what();
+    last_words = "the server cannot go on with this session: " + words_of(error);
   }
+  guard([&] { say(std::move(last_words)); });
+  tear_down();
+}
+
+void Session::say(std::string last_words) {
   arguments_->stop();
   const std::string reason = control_.stream != nullptr ? control_.stream->reason() : "";
   if (!reason.empty()) log_warning("is given up: {}", reason);
   if (last_words.empty()) last_words = outbox_.failure();
-  if (!last_words.empty()) {
-    log_warning("{}", last_words);
-    if (control_.stream != nullptr) control_.stream->end_when_broken();
-    outbox_.close_with(SessionError{last_words});
-    linger(*control_.connection);
-  }
-  end(last_words);
-  tear_down();
+  end(last_words.empty() ? reason : last_words);  // before the connection can break: a client that returns is told
+  if (last_words.empty()) return;
+  log_warning("{}", last_words);
+  if (control_.stream != nullptr) control_.stream->end_when_broken();
+  outbox_.close_with(SessionError{last_words});
+  linger(*control_.connection);
 }
 
 void Session::serve() {
@@ -179,13 +182,7 @@ bool Session::run_locked(const std::function<void()>& job) {
 }
 
 std::function<void()> Session::with_session(std::function<void()> job) {
-  return [session = Ref<Session>(this), job = std::move(job)] {
-    try {
-      session->with_lock(job);
-    } catch (const std::exception& error) {
-      session->close(error.what());
-    }
-  };
+  return [session = Ref<Session>(this), job = std::move(job)] { session->with_lock(job); };
 }
 
 void Session::later(std::function<void()> job) {
@@ -196,8 +193,8 @@ void Session::later(std::function<void()> job) {
 void Session::post(std::function<void()> job) {
   try {
     continuations_.post(with_session(std::move(job)));
-  } catch (const std::system_error& error) {  // no thread could be started
-    close(std::string("the server cannot go on with this session: ") + error.what());
+  } catch (const std::exception& error) {  // no thread could be started
+    fail(error);
   }
 }
 
@@ -206,14 +203,10 @@ void Session::close(const std::string& text) {
   if (text.empty()) {
     outbox_.close();
   } else {
+    end(text);  // first: the client may return before the connection has ended here
     outbox_.close_with(SessionError{text});
   }
   control_.connection->shutdown();
-}
-
-void Session::end_with(const std::string& reason) {
-  end(reason);
-  close(reason);
 }
 
 void Session::end(const std::string& reason) {

@@ -38,7 +38,7 @@ namespace remotecl::server {
 class Session final : public Strand, public StatusSource {
  public:
   // `address`: the client's. `is_resumable`: the client will reconnect when it loses a connection.
-  Session(const Shared& shared, std::unique_ptr<Connection> control, const Address& address, std::uint64_t id,
+  Session(const Shared& shared, std::shared_ptr<Connection> control, const Address& address, std::uint64_t id,
           const Secret& secret, std::unique_ptr<Grant> grant, bool is_resumable);
   ~Session() override;
 
@@ -74,9 +74,8 @@ class Session final : public Strand, public StatusSource {
   void stop_arguments_of_absent();
 
   // ---- Its end. Any thread.
+  // A client that misses the text and tries to resume the session gets it then.
   void close(const std::string& text) override;
-  // Like close(), but a client that misses the text and tries to resume the session gets it then.
-  void end_with(const std::string& reason);
   const SessionLifetime& lifetime() const { return lifetime_; }
 
   // ---- For the daemon's status. Any thread.
@@ -106,19 +105,21 @@ class Session final : public Strand, public StatusSource {
 
  private:
   struct Control {
-    std::unique_ptr<Connection> connection;
+    std::shared_ptr<Connection> connection;
     ResumableConnection* stream = nullptr;  // the connection, if it is resumable
   };
 
-  Control make_control(std::unique_ptr<Connection> carrier, bool is_resumable);
+  Control make_control(std::shared_ptr<Connection> carrier, bool is_resumable);
   void serve();
+  // Tells the client why its session ends, if this side ends it.
+  void say(std::string last_words);
   // Executes the complete messages, until a device has as much work as it should have. Returns true if more are left.
   bool execute_some(MessageBuffer& buffer, EventPoller& poller) REQUIRES(session_lock);
   void execute(std::uint16_t code, Bytes payload) REQUIRES(session_lock);
   void execute_flagged(std::uint16_t code, std::uint16_t flags, Bytes payload) REQUIRES(session_lock);
   void execute_traced(std::uint16_t code, Bytes payload) REQUIRES(session_lock);
   bool run_locked(const std::function<void()>& job) override EXCLUDES(session_lock);
-  // `job` with the lock and with a reference to the session, which ends if the job fails.
+  // `job` with the lock and with a reference to the session.
   std::function<void()> with_session(std::function<void()> job);
   void settle() REQUIRES(session_lock);
   void count_tables() REQUIRES(session_lock);
@@ -142,9 +143,9 @@ class Session final : public Strand, public StatusSource {
   Execution execution_;
   TransferTable transfers_;
   BulkChannels channels_;
-  Worker builder_;  // compiles
+  Worker builder_{on_failure()};  // compiles
   PeerTable peers_;
-  Worker continuations_;
+  Worker continuations_{on_failure()};
   PrintfExecution printf_execution_;
 };
 

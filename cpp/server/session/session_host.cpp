@@ -12,6 +12,7 @@
 #include "runtime/handshake/stripes.h"
 #include "runtime/protocol/device_figures.h"
 #include "server/admission/handshake.h"
+#include "server/util/error_words.h"
 #include "server/util/format.h"
 #include "server/util/log.h"
 #include "server/wire/rdma_log.h"
@@ -72,18 +73,21 @@ SessionHost::~SessionHost() {
 void SessionHost::serve_session(IncomingConnection& incoming, const Admission& admission,
                                 std::unique_ptr<Grant> grant) {
   const std::uint64_t id = admission.session;
-  Connection* const control = incoming.connection.get();
+  const std::shared_ptr<Connection> control = std::move(incoming.connection);
   Ref<Session> session;
-  {
+  try {
     MutexLock lock(mutex_);
     if (closed_) return;
-    auto paced = limit_rate(std::move(incoming.connection), grant->rate_limits());
     session = make_ref<Session>(Shared{handlers_, driver_, files_, built_, uploads_, store_, output_, board_, loads_,
                                        peers_, dialers_, watch_, arguments_},
-                                std::move(paced), incoming.from, id, admission.secret, std::move(grant),
-                                (admission.features & kFeatureResumable) != 0);
+                                limit_rate(control, grant->rate_limits()), incoming.from, id, admission.secret,
+                                std::move(grant), (admission.features & kFeatureResumable) != 0);
     session->outbox().hold();  // who ends it at once must not be faster than the Welcome
     sessions_.emplace(id, session);
+  } catch (const std::exception& error) {
+    const std::string words = words_of(error);
+    log_error("no session for {}: {}", incoming.from.text(), words);
+    return refuse(*control, Refusal::kBusy, WelcomeStatus::kBusy, cannot_serve(words));
   }
   try {
     board_.add(session);
@@ -91,10 +95,14 @@ void SessionHost::serve_session(IncomingConnection& incoming, const Admission& a
     watch_.add(session);
     session->outbox().begin([&] { welcome(*control, epoch_, admission); });
   } catch (const std::exception& error) {  // run() then ends at once, and leaves nothing behind
-    session->end_with(format_text("the server cannot begin this session: {}", error.what()));
+    session->close("the server cannot begin this session: " + words_of(error));
   }
   log_info("begins, from {}, for user {}", session->address().text(), session->grant().user().name());
-  session->run();
+  try {
+    session->run();
+  } catch (const std::exception& error) {  // the session's destructor ends what is left of it
+    log_error("{}", words_of(error));
+  }
   log_info("ends");
   loads_.remove(id);
   board_.remove(*session);
@@ -102,9 +110,9 @@ void SessionHost::serve_session(IncomingConnection& incoming, const Admission& a
   {
     std::string why = session->lifetime().end_reason();
     MutexLock lock(mutex_);
-    if (!why.empty()) ended_.add(id, std::move(why));
     sessions_.erase(id);
     removed_.notify_all();
+    if (!why.empty()) ended_.add(id, std::move(why));
   }
   session = nullptr;
   give_back_free_memory();
@@ -143,7 +151,7 @@ Ref<Session> SessionHost::find_session(std::uint64_t id) const {
 KickResult SessionHost::kick(std::uint64_t id, const User* user, const std::string& words) {
   const Ref<Session> session = find_session(id);
   if (!session || (user != nullptr && session->grant().user().name() != user->name())) return KickResult::kUnknown;
-  session->end_with(words);
+  session->close(words);
   const auto end = std::chrono::steady_clock::now() + SessionWatch::kEndPatience;
   MutexLock lock(mutex_);
   while (sessions_.contains(id)) {
@@ -293,8 +301,9 @@ void SessionHost::serve_bulk(IncomingConnection& incoming) {
   const Hello& hello = incoming.hello;
   const Ref<Session> session = find_session(hello.session);
   if (!session || !same_secret(connecting_proof(session->secret(), hello), hello.secret)) {
+    const std::string why = session ? "" : why_ended(hello.session);
     return refuse(*incoming.connection, Refusal::kUnknownSession, WelcomeStatus::kUnknownSession,
-                  "there is no such session, or the secret is wrong");
+                  why.empty() ? "there is no such session, or the secret is wrong" : why);
   }
   incoming.handshake_slot.leave_proved();
   const unsigned number = channel_of(hello.features);
@@ -318,7 +327,7 @@ void SessionHost::serve_bulk(IncomingConnection& incoming) {
     const LogScope scope(session->id());
     log_warning("{}", error.what());
     if (number != 0) return channel->leave();  // the client retries further channels
-    return session->end_with(format_text("the bulk connection was lost: {}", error.what()));
+    return session->close("the bulk connection was lost: " + words_of(error));
   }
   stripes.leave();
   channel->run();

@@ -25,11 +25,12 @@ class SessionLifetime {
     return end_reason_;
   }
 
-  // The first call sets the time, and the first reason stays. `reason`: empty if this side does not end it.
+  // Only the first call counts. `reason`: empty if this side does not end it.
   void end(const std::string& reason) EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
-    if (!over_since_) over_since_ = std::chrono::steady_clock::now();
-    if (end_reason_.empty()) end_reason_ = reason;
+    if (over_since_) return;
+    over_since_ = std::chrono::steady_clock::now();
+    end_reason_ = reason;
   }
 
  private:

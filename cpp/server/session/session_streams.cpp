@@ -7,7 +7,7 @@
 
 namespace remotecl::server {
 
-Session::Control Session::make_control(std::unique_ptr<Connection> carrier, bool is_resumable) {
+Session::Control Session::make_control(std::shared_ptr<Connection> carrier, bool is_resumable) {
   if (!is_resumable) return {std::move(carrier)};
   auto hooks = recovery_.hooks("control", [this](std::uint64_t received) {
     outbox_.add(ServerReceived{StreamKind::kControl, 0, received});

@@ -109,7 +109,7 @@ void SessionWatch::end_if_overdue(Session& session, const Longest& longest_of) c
     const LogScope scope(session.id(), device->index());
     log_warning("a command of user {} has run for more than {} s; the session ends", session.grant().user().name(),
                 limit.count());
-    session.end_with(format_text(
+    session.close(format_text(
         "a command has run on device {} for more than {} s, which is as long as one may there (command-seconds). Give "
         "the device less work with each command, or ask whoever runs the server for a higher limit",
         device->index(), limit.count()));

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <optional>
-#include <system_error>
 
 #include "server/completion/event_poller.h"
 #include "server/transfer/transfer_table.h"
+#include "server/util/error_words.h"
 #include "server/util/log.h"
 #include "server/util/protocol_error.h"
 
@@ -269,8 +269,8 @@ void BulkSender::post(Ref<OutgoingTransfer> transfer) {
     waiting_.push_back(std::move(transfer));
     thread_.start();
     return thread_.wake();
-  } catch (const std::system_error& error) {
-    lack = std::string("no thread to send bulk data: ") + error.what();
+  } catch (const std::exception& error) {
+    lack = "no thread to send bulk data: " + words_of(error);
     log_warning("{}", lack);
   }
   lost_(lack);
@@ -288,7 +288,14 @@ std::vector<Ref<OutgoingTransfer>> BulkSender::stop() {
 // A transfer that was not sent whole goes back to the queue, from which stop() returns it.
 bool BulkSender::send(Ref<OutgoingTransfer> transfer, BulkTransport& transport, StagingSet& staging,
                       const Between& between) {
-  bool is_sent = transfer->send(transport, staging, between);
+  bool is_sent = false;
+  try {
+    is_sent = transfer->send(transport, staging, between);
+  } catch (...) {
+    MutexLock lock(thread_.mutex);
+    waiting_.push_front(std::move(transfer));
+    throw;
+  }
   if (is_sent) {
     transport.reclaim(transport.bytes_sent());
     transfer->set_transport(transport.sent_by());
@@ -322,8 +329,9 @@ void BulkSender::run() {
   try {
     send_all();
   } catch (const std::exception& error) {
-    log_warning("cannot send bulk data: {}", error.what());
-    lost_(error.what());
+    const std::string words = words_of(error);
+    log_warning("cannot send bulk data: {}", words);
+    lost_(words);
   }
 }
 

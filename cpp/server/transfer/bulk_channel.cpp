@@ -66,8 +66,8 @@ void BulkChannel::run() {
     const std::string& violation = transport->violation();
     strand_.close(violation.empty() ? lost_for(reason) : violation);
   } catch (const std::exception& error) {
+    strand_.fail(error);
     log_warning("{}", error.what());
-    strand_.close(error.what());
   }
   MutexLock lock(mutex_);
   running_ = false;

@@ -48,7 +48,7 @@ void TransferTable::finish(Transfer& transfer) {
   try {
     strand_.with_lock([&]() REQUIRES(session_lock) { end(transfer); });
   } catch (const std::exception& error) {  // of a command that became ready
-    strand_.close(error.what());
+    strand_.fail(error);
   }
 }
 

@@ -67,7 +67,7 @@ class TransferTable {
   const Ref<SessionCounters> counters_;
   std::unordered_map<TransferId, Ref<TransferProgress>> progress_ GUARDED_BY(session_lock);
   StagingPool rings_;
-  Worker movers_{16};
+  Worker movers_{strand_.on_failure(), 16};
 };
 
 }  // namespace remotecl::server

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
-#include <system_error>
 #include <utility>
 
 #include "runtime/base/stoppable_thread.h"
@@ -15,11 +13,13 @@ void Worker::post(Job job) {
   if (stopped_) return;
   for (std::thread& thread : ended_) thread.join();
   ended_.clear();
+  threads_.reserve(threads_max_);
+  ended_.reserve(threads_max_);
   jobs_.push_back(std::move(job));
   if (jobs_.size() > idle_ && threads_.size() < threads_max_) {
     try {
       threads_.emplace_back([this] { run(); });
-    } catch (const std::system_error&) {
+    } catch (const std::exception&) {
       if (threads_.empty()) {
         jobs_.pop_back();
         throw;
@@ -30,22 +30,32 @@ void Worker::post(Job job) {
 }
 
 void Worker::stop() {
-  std::vector<std::thread> threads;
-  std::deque<Job> dropped;  // destroyed after unlocking: a job may own an object that posts when it is destroyed
-  {
-    MutexLock lock(mutex_);
-    stopped_ = true;
-    dropped.swap(jobs_);
-    threads.swap(threads_);
-    std::move(ended_.begin(), ended_.end(), std::back_inserter(threads));
-    ended_.clear();
-    wake_.notify_all();
+  std::vector<std::thread> threads, ended;
+  MutexLock lock(mutex_);
+  stopped_ = true;
+  threads.swap(threads_);
+  ended.swap(ended_);
+  wake_.notify_all();
+  while (!jobs_.empty()) {
+    Job dropped = std::move(jobs_.front());
+    jobs_.pop_front();
+    lock.unlock();
+    dropped = nullptr;  // it may own an object that posts when it is destroyed
+    lock.lock();
   }
+  lock.unlock();
   for (auto& thread : threads) thread.join();
+  for (auto& thread : ended) thread.join();
 }
 
 void Worker::run() {
-  for (Job job; take(job); job = {}) job();
+  for (Job job; take(job); job = {}) {
+    try {
+      job();
+    } catch (const std::exception& error) {
+      failed_(error);
+    }
+  }
 }
 
 bool Worker::take(Job& job) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <exception>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -10,18 +11,21 @@
 namespace remotecl::server {
 
 // Runs jobs: in order on one thread, or on up to `threads_max` threads. Threads are started when they are needed, and
-// end when they have had nothing to do for a while. Owned by a session. Any thread may call post(), including a
-// driver's callback; the owner calls stop(), once.
+// end when they have had nothing to do for a while. An exception of a job goes to `failed`, which must not throw, on
+// the job's thread. Owned by a session. Any thread may call post(), including a driver's callback; the owner calls
+// stop(), once.
 class Worker {
  public:
   using Job = std::function<void()>;
 
-  explicit Worker(std::size_t threads_max = 1) : threads_max_(threads_max) {}
+  using Failed = std::function<void(const std::exception&)>;
+
+  explicit Worker(Failed failed, std::size_t threads_max = 1) : failed_(std::move(failed)), threads_max_(threads_max) {}
   ~Worker() { stop(); }
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // Drops the job after stop(). Throws std::system_error if not even one thread can be started.
+  // Drops the job after stop(). Throws std::system_error or std::bad_alloc if not even one thread can be started.
   void post(Job job) EXCLUDES(mutex_);
   // Waits for the running jobs and drops the others.
   void stop() EXCLUDES(mutex_);
@@ -31,6 +35,7 @@ class Worker {
   // Returns false if there is none, and the thread ends.
   bool take(Job& job) EXCLUDES(mutex_);
 
+  const Failed failed_;
   Mutex mutex_;
   ConditionVariable wake_;
   std::deque<Job> jobs_ GUARDED_BY(mutex_);

@@ -1,13 +1,17 @@
 #include "server/wire/outbox.h"
 
-#include <system_error>
+#include <exception>
 
 namespace remotecl::server {
 
 void Outbox::add_encoded(Bytes message) {
   MutexLock lock(mutex_);
   if (closed_) return;
-  pending_.append(message);
+  try {
+    pending_.append(message);
+  } catch (const std::bad_alloc& error) {
+    return fail(words_of(error));
+  }
   count_message();
   urgent_ = true;
 }
@@ -59,8 +63,8 @@ void Outbox::flush_locked() {
   if (!flusher_.joinable()) {
     try {
       flusher_ = std::thread([this] { run_flusher(); });
-    } catch (const std::system_error& error) {
-      return fail(std::string("the server has no thread to send replies: ") + error.what());
+    } catch (const std::exception& error) {
+      return fail("the server has no thread to send replies: " + words_of(error));
     }
   }
   wake_.notify_one();
@@ -104,6 +108,15 @@ bool Outbox::is_behind() {
 }
 
 void Outbox::run_flusher() {
+  try {
+    flush_in_background();
+  } catch (const std::exception& error) {
+    MutexLock lock(mutex_);
+    fail(words_of(error));
+  }
+}
+
+void Outbox::flush_in_background() {
   for (bool drained = false;; drained = false) {
     {
       MutexLock lock(mutex_);

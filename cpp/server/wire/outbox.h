@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <new>
 #include <string>
 #include <thread>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "runtime/protocol/frames.h"
 #include "runtime/transport/connection.h"
 #include "server/quota/held_memory.h"
+#include "server/util/error_words.h"
 
 namespace remotecl::server {
 
@@ -41,8 +43,7 @@ class Outbox {
   void add(const Message& message) EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     if (closed_) return;
-    append_message(pending_, message);
-    count_message();
+    if (!append(message)) return;
     urgent_ = true;
     if (pending_.size() > kPendingBytesMax) flush_locked();
   }
@@ -51,8 +52,7 @@ class Outbox {
   void add_lazily(const Message& message) EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     if (closed_) return;
-    append_message(pending_, message);
-    count_message();
+    if (!append(message)) return;
     urgent_ = urgent_ || pending_.size() - written_ >= kLazyBytesMax;
   }
   // Makes lazily added messages urgent, because somebody waits for them.
@@ -64,8 +64,7 @@ class Outbox {
   void send(const Message& message) EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     if (closed_) return;
-    append_message(pending_, message);
-    count_message();
+    if (!append(message)) return;
     urgent_ = true;
     flush_locked();
   }
@@ -75,9 +74,7 @@ class Outbox {
   bool try_send(const Message& message) EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     if (blocked_) return closed_;
-    if (closed_) return true;
-    append_message(pending_, message);
-    count_message();
+    if (closed_ || !append(message)) return true;
     urgent_ = true;
     flush_locked();
     return true;
@@ -88,8 +85,7 @@ class Outbox {
   void close_with(const Message& message) EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     if (closed_) return;
-    append_message(pending_, message);
-    count_message();
+    if (!append(message)) return;
     urgent_ = true;
     flush_locked();
     closed_ = true;
@@ -129,6 +125,19 @@ class Outbox {
   static constexpr std::size_t kHeldPayloadMax = 1u << 20;
   static constexpr std::size_t kLazyBytesMax = 4u << 10;
 
+  // Returns false where there is no memory for the message: without it, the client would wait for ever. So the
+  // connection ends, whoever adds, be it a callback of the driver's.
+  template <class Message>
+  bool append(const Message& message) REQUIRES(mutex_) {
+    try {
+      append_message(pending_, message);
+    } catch (const std::bad_alloc& error) {
+      fail(words_of(error));
+      return false;
+    }
+    count_message();
+    return true;
+  }
   void count_message() REQUIRES(mutex_) {
     messages_.store(messages_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
@@ -138,6 +147,7 @@ class Outbox {
   bool count_pending() REQUIRES(mutex_);
   void write_some() REQUIRES(mutex_);
   void run_flusher() EXCLUDES(mutex_);
+  void flush_in_background() EXCLUDES(mutex_);
 
   Connection& connection_;
   const std::uint64_t small_bytes_max_;  // far below what the session may hold

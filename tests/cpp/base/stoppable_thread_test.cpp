@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <new>
 #include <semaphore>
 
 namespace remotecl {
@@ -104,6 +105,19 @@ TEST(StoppableThreadTest, DestructionStopsASleepingThread) {
   Worker worker;
   worker.begin();
   worker.work();
+}
+
+TEST(StoppableThreadTest, BeginsAgainAfterAnExceptionAndCanBeStopped) {
+  std::counting_semaphore<> begun{0};
+  StoppableThread thread([&begun] {
+    begun.release();
+    throw std::bad_alloc();
+  });
+  {
+    const MutexLock lock(thread.mutex);
+    thread.start();
+  }
+  for (int i = 0; i < 3; ++i) begun.acquire();
 }
 
 TEST(StoppableThreadTest, AWaitWithATimeEnds) {

@@ -86,7 +86,12 @@ std::unique_ptr<StreamConnection> adopt(int descriptor, TransportKind kind) {
   const int on = 1;
   ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  return std::make_unique<StreamConnection>(descriptor, kind);
+  try {
+    return std::make_unique<StreamConnection>(descriptor, kind);
+  } catch (...) {  // no memory
+    ::close(descriptor);
+    throw;
+  }
 }
 
 namespace {
