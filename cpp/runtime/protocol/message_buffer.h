@@ -51,6 +51,8 @@ class MessageBuffer {
     begin_ += kMessageHeaderSize + header.size;
     return Next::kMessage;
   }
+  // Bytes that next() has not returned.
+  std::size_t pending() const { return buffer_.size() - begin_; }
 
  private:
   static constexpr std::size_t kReadSize = 128u << 10;

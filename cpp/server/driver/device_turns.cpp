@@ -142,20 +142,30 @@ void DeviceTurn::ended(const Batch& batch) {
   call(functions);
 }
 
-void DeviceTurn::wait() {
+void DeviceTurn::end_waits() {
+  MutexLock lock(turns_->mutex_);
+  is_over_ = true;
+  wake_.notify_all();
+}
+
+bool DeviceTurn::wait_until(Clock::time_point end) {
   EventPoller::leave_all();  // others may wait for events that this thread polls
   Functions functions;
   {
     MutexLock lock(turns_->mutex_);
-    if (left_) return;
+    if (left_ || is_over_) return true;
     const std::uint64_t before = granted_;
     if (turns_->share_.ask(member_)) {
       grant(functions);  // also to others of this session that wait
     } else {
-      while (granted_ == before && !left_) wake_.wait(turns_->mutex_);
+      while (granted_ == before && !left_ && !is_over_) {
+        if (wake_.wait_until(turns_->mutex_, end) == std::cv_status::no_timeout) continue;
+        return granted_ != before || left_ || is_over_;
+      }
     }
   }
   call(functions);
+  return true;
 }
 
 bool DeviceTurn::ask() {

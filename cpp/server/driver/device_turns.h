@@ -90,7 +90,11 @@ class DeviceTurn final : public RefCounted {
   // Counts a piece of bulk data. Called by threads that may wait.
   void add_bytes(std::uint64_t size, cl_event event) EXCLUDES(turns_->mutex_);
   // Returns when the session may give the device more work.
-  void wait() EXCLUDES(turns_->mutex_);
+  void wait() EXCLUDES(turns_->mutex_) { wait_until(Clock::time_point::max()); }
+  // The same for a while; returns false if that was not enough.
+  bool wait_for(std::chrono::milliseconds time) EXCLUDES(turns_->mutex_) { return wait_until(Clock::now() + time); }
+  // The session is over, and its threads wait no more, although it has commands there.
+  void end_waits() EXCLUDES(turns_->mutex_);
   // Calls `function` then, on any thread; it must not block. Returns false and calls nothing if the session may
   // give more work now.
   bool when_granted(std::function<void()> function) EXCLUDES(turns_->mutex_);
@@ -128,6 +132,7 @@ class DeviceTurn final : public RefCounted {
 
   void grant(std::vector<std::function<void()>>& functions) REQUIRES(turns_->mutex_);
   bool began(double cost, cl_event event, Clock::time_point given) EXCLUDES(turns_->mutex_);
+  bool wait_until(Clock::time_point end) EXCLUDES(turns_->mutex_);
   void ended(const Batch& batch) EXCLUDES(turns_->mutex_);
 
   const Ref<DeviceTurns> turns_;
@@ -141,6 +146,7 @@ class DeviceTurn final : public RefCounted {
   // When the first of them began, or one ended, or one of another session's that they may have waited for.
   Clock::time_point progress_ GUARDED_BY(turns_->mutex_){};
   bool left_ GUARDED_BY(turns_->mutex_) = false;
+  bool is_over_ GUARDED_BY(turns_->mutex_) = false;
   std::uint64_t granted_ GUARDED_BY(turns_->mutex_) = 0;  // how many times
   std::vector<std::function<void()>> at_grant_ GUARDED_BY(turns_->mutex_);
   ConditionVariable wake_;

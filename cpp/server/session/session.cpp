@@ -107,12 +107,30 @@ void Session::serve() {
       poller.leave();
       if (is_far_ahead) queue_watch().wait_for_backlog();
       if (!awaited) continue;
-      awaited->wait();
+      if (!await_turn(*awaited, buffer)) return;
       LeavingLock lock(mutex());
       issuer().gates().open(*awaited);
       has_more = true;  // commands that waited at the gate, even if no message is left
     }
   }
+}
+
+// Other sessions' commands may take for ever, and a session that is over, or whose client is gone, must not wait for
+// them with all that it holds.
+bool Session::await_turn(DeviceTurn& turn, MessageBuffer& buffer) {
+  constexpr std::chrono::milliseconds kLook{20};
+  while (!turn.wait_for(kLook)) {
+    if (lifetime_.over_since() || !read_ahead(buffer)) return false;
+  }
+  return true;
+}
+
+bool Session::read_ahead(MessageBuffer& buffer) {
+  constexpr std::size_t kReadAhead = 1u << 20;
+  if (buffer.pending() >= kReadAhead) return true;
+  const std::ptrdiff_t count = control_.connection->try_read_some(buffer.space());
+  if (count > 0) buffer.commit(static_cast<std::size_t>(count));
+  return count != 0;
 }
 
 bool Session::execute_some(MessageBuffer& buffer, EventPoller& poller) {
@@ -265,6 +283,7 @@ void Session::tear_down() {
   {
     MutexLock lock(mutex());
     closed_ = true;
+    objects_.end_turns();  // the threads below may wait for one
     // Sends that follow a transfer must stop waiting, because their threads are joined below.
     transfers_.end_followers();
   }

@@ -113,6 +113,10 @@ class Session final : public Strand, public StatusSource {
   void serve();
   // Tells the client why its session ends, if this side ends it.
   void say(std::string last_words);
+  // Returns false if the session is over.
+  bool await_turn(DeviceTurn& turn, MessageBuffer& buffer) EXCLUDES(session_lock);
+  // Reads what has come while messages wait, within a bound. Returns false if the connection has ended.
+  bool read_ahead(MessageBuffer& buffer);
   // Executes the complete messages, until a device has as much work as it should have. Returns true if more are left.
   bool execute_some(MessageBuffer& buffer, EventPoller& poller) REQUIRES(session_lock);
   void execute(std::uint16_t code, Bytes payload) REQUIRES(session_lock);

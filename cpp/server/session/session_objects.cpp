@@ -56,6 +56,12 @@ Ref<DeviceTurn> SessionObjects::turn_on(Device& device) {
   return turn;
 }
 
+void SessionObjects::end_turns() {
+  for (const auto& [device, turn] : turns_) {
+    if (turn) turn->end_waits();
+  }
+}
+
 Buffer* SessionObjects::svm_at(std::uint64_t address) const {
   auto after = svm.upper_bound(address);
   if (after == svm.begin()) return nullptr;

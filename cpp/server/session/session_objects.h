@@ -49,6 +49,8 @@ class SessionObjects {
   void check_new_devices(const Array<std::uint32_t>& indices);
   // The session's turn on a device, or null if another session has claimed the device.
   Ref<DeviceTurn> turn_on(Device& device) REQUIRES(session_lock);
+  // The session is over: no thread of it waits for its turn on a device any more.
+  void end_turns() REQUIRES(session_lock);
   // The allocation that contains an address of the client's, or null.
   Buffer* svm_at(std::uint64_t address) const REQUIRES(session_lock);
   // The buffer, provided argument, image or shared memory that an argument names, or null.

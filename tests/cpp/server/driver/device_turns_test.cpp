@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <future>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
 namespace remotecl::testing {
 namespace {
@@ -103,6 +105,21 @@ TEST_F(DeviceTurnsTest, WhoeverLeavesKeepsNobodyWaiting) {
   expect_longest(kSecond, before);
   end(one);
   end(other);
+}
+
+// The first one has all the device while the second one waits; both have had more than their share.
+TEST_F(DeviceTurnsTest, ASessionThatIsOverWaitsForNobodysCommands) {
+  std::vector<cl_event> of_first, of_second;
+  for (int i = 0; i < 100; ++i) of_first.push_back(begin(*first_));
+  while (of_second.size() < 200) of_second.push_back(begin(*second_));
+  for (const cl_event event : of_second) end(event);
+  EXPECT_FALSE(second_->wait_for(10ms));
+  auto waits = std::async(std::launch::async, [this] { second_->wait(); });
+  EXPECT_EQ(waits.wait_for(50ms), std::future_status::timeout);
+  second_->end_waits();
+  EXPECT_EQ(waits.wait_for(10s), std::future_status::ready);
+  EXPECT_TRUE(second_->wait_for(0ms)) << "and never again";
+  for (const cl_event event : of_first) end(event);
 }
 
 }  // namespace
