@@ -68,8 +68,12 @@ cl_int Event::wait() {
 }
 
 bool Event::wait_until(const OptionalDeadline& deadline) {
-  if (ended()) return true;
-  if (Session* server = session()) {
+  Session* const server = session();
+  if (ended()) {
+    if (server != nullptr) server->show_output();
+    return true;
+  }
+  if (server != nullptr) {
     if (!observed_.exchange(true)) server->append(ObserveEvent{id_});
     // A lost session ends its events after the transfers of their bytes.
     if (!server->wait([this] { return ended(); }, deadline) && !server->lost()) return false;

@@ -62,12 +62,14 @@ void handle(const ReportContext& context, const SignalUndelivered& report) {
   context.session.group().links.undelivered(context.session, report);
 }
 
-void handle(const ReportContext& context, const KernelOutput& report) { context.kernel_text.write(report.text); }
+void handle(const ReportContext& context, const KernelOutput& report) { context.kernel_text.add(report.text); }
 
 void handle(const ReportContext& context, const DeviceLoads& report) { context.loads.report(context.session, report); }
 
 void handle(const ReportContext& context, const SessionError& report) {
-  context.session.lose("the server said: " + printable(report.text));
+  // The server only sees that a stream has ended which this side had to give up.
+  const std::string own = context.connection.own_reason();
+  context.session.lose("the server said: " + printable(report.text) + (own.empty() ? "" : "; " + own));
 }
 
 }  // namespace remotecl

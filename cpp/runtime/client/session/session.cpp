@@ -67,7 +67,9 @@ double Session::round_trip_us(const OptionalDeadline& deadline) {
 bool Session::wait(const std::function<bool()>& done, const OptionalDeadline& deadline) {
   flush();
   group_.submitter.submit_all();
-  return reader_.wait(done, deadline);
+  const bool ok = reader_.wait(done, deadline);
+  if (!reader_.is_reading()) show_output();  // otherwise this is a callback of a transfer
+  return ok;
 }
 
 void Session::stop_sending_from(const std::byte* memory, std::uint64_t size) {
@@ -120,6 +122,7 @@ void Session::expect_shutdown() {
 }
 
 void Session::leave() {
+  show_output();
   if (lost()) return;
   if (!connection_.is_resumable()) return connection_.writer().submit_now();
   expect_shutdown();

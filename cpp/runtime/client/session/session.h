@@ -110,6 +110,8 @@ class Session final : private InboxReader::Owner, private ChannelSession {
 
   // Like InboxReader::wait(), after sending the batched messages of all sessions of the process.
   bool wait(const std::function<bool()>& done, const OptionalDeadline& deadline = {});
+  // Writes what kernels have printed whose ends are known. Waits for whoever reads standard output.
+  void show_output() { kernel_text_.write(); }
   // Makes waiting threads check their conditions again, because another session may have fulfilled them.
   void wake() override { reader_.wake(); }
   // Reads what has already arrived, without blocking.
@@ -206,7 +208,7 @@ class Session final : private InboxReader::Owner, private ChannelSession {
   SinkTable<EventSink> events_;
   SinkTable<QueueSink> queues_;
   ReplyTable replies_;
-  KernelText kernel_text_;  // used by the reading thread
+  KernelText kernel_text_;
   LoadWatch loads_;
   InboxReader reader_;
 };

@@ -99,13 +99,17 @@ void SessionConnection::receive_device_list() {
       (is_late ? "it is stopped, or very busy: look after its machine, and try again" : "see its log"));
 }
 
-std::string SessionConnection::end_of(bool has_vanished, const std::string& name) const {
+std::string SessionConnection::own_reason() const {
   std::string reason = reconnector_ != nullptr ? reconnector_->reason() : "";
   if (reason.empty() && streams_.control() != nullptr) reason = streams_.control()->reason();
   for (const auto& channel : channels_.all()) {
     if (reason.empty() && channel->stream() != nullptr) reason = channel->stream()->reason();
   }
-  if (!reason.empty()) return reason;
+  return reason;
+}
+
+std::string SessionConnection::end_of(bool has_vanished, const std::string& name) const {
+  if (std::string reason = own_reason(); !reason.empty()) return reason;
   if (has_vanished) return "it does not answer any more; its machine or the network to it is down";
   return "the server closed the " + name;
 }

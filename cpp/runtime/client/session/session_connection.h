@@ -81,6 +81,8 @@ class SessionConnection {
   std::string end_of(const BulkChannel& channel) const {
     return end_of(channel.transport().vanished(), "bulk connection");
   }
+  // Why this side has given up one of its streams; empty if it has not. On the reading thread.
+  std::string own_reason() const;
   // Returns true if the server may still report why it has ended the session.
   bool may_give_reason() const { return is_resumable() && !reconnector_->found_nobody(); }
 

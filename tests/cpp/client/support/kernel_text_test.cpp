@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <string>
+#include <thread>
 
 namespace remotecl {
 namespace {
@@ -46,7 +48,10 @@ std::string written_to(int output, int other_end, Work work) {
 
 TEST(KernelTextTest, OnlyATerminalGetsItChanged) {
   KernelText text;
-  const auto write = [&] { text.write(as_bytes("\x1b[2J!")); };
+  const auto write = [&] {
+    text.add(as_bytes("\x1b[2J!"));
+    text.write();
+  };
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   EXPECT_EQ(written_to(ends[1], ends[0], write), "\x1b[2J!");
@@ -58,6 +63,34 @@ TEST(KernelTextTest, OnlyATerminalGetsItChanged) {
   ASSERT_GE(inside, 0);
   EXPECT_EQ(written_to(inside, terminal, write), "\\x1b[2J!");
   for (const int descriptor : {ends[0], ends[1], inside, terminal}) ::close(descriptor);
+}
+
+// The reader has other servers to read, too.
+TEST(KernelTextTest, WhoAddsDoesNotWaitForTheReaderOfAFullPipe) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const std::string line(1000, 'x');
+  constexpr int kLines = 1000;  // more than a pipe holds
+  KernelText text;
+  std::string seen;
+  std::thread reader;
+  std::fflush(stdout);
+  const int real = ::dup(STDOUT_FILENO);
+  ::dup2(ends[1], STDOUT_FILENO);
+  for (int i = 0; i < kLines; ++i) text.add(as_bytes(line));
+  reader = std::thread([&] {
+    char bytes[4096];
+    while (seen.size() < kLines * line.size()) {
+      const ssize_t count = ::read(ends[0], bytes, sizeof bytes);
+      if (count <= 0) break;
+      seen.append(bytes, static_cast<std::size_t>(count));
+    }
+  });
+  text.write();
+  reader.join();
+  ::dup2(real, STDOUT_FILENO);
+  EXPECT_TRUE(seen == std::string(kLines * line.size(), 'x'));
+  for (const int descriptor : {ends[0], ends[1], real}) ::close(descriptor);
 }
 
 }  // namespace
