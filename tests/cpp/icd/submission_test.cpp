@@ -175,7 +175,7 @@ class StoppedServerTest : public SubmissionTest {
     Environment::get().daemon(1).signal(SIGSTOP);
     std::atomic<int> commands{0};
     std::atomic<bool> enough{false};
-    std::thread writer([&] {
+    auto writing = std::async(std::launch::async, [&] {
       for (; !enough; ++commands) flood();
     });
     // Sockets take some megabytes.
@@ -184,7 +184,7 @@ class StoppedServerTest : public SubmissionTest {
     EXPECT_EQ(working.wait_for(kPatience), std::future_status::ready);
     enough = true;
     Environment::get().daemon(1).signal(SIGCONT);
-    writer.join();
+    writing.get();
     working.wait();
     check(clFinish(other_));
   }
@@ -235,7 +235,9 @@ TEST_F(StoppedServerTest, AQuestionAboutReplaysHoldsUpNoOtherCallForTheCommandBu
   commands.finalize();
   expect_to_go_on(
       [&] {
-        check(commands.replay());
+        // The question whether the last one has ended waits only for a while; then this one is refused.
+        const cl_int error = commands.replay();
+        if (error != CL_INVALID_OPERATION) check(error);
         commands.state();
       },
       [&] {
