@@ -1,6 +1,7 @@
 #include "runtime/client/session/control_writer.h"
 
 #include <algorithm>
+#include <exception>
 
 namespace remotecl {
 namespace {
@@ -145,11 +146,14 @@ void ControlWriter::write(How how) {
 // Called by the writing thread. Returns false if the socket is full.
 bool ControlWriter::write_some(How how) {
   const Bytes bytes = leaving_.bytes().subspan(left_);
-  std::ptrdiff_t count = 0;
-  if (how == How::kBlocking) {
-    count = connection_->write(bytes) ? static_cast<std::ptrdiff_t>(bytes.size()) : -1;
-  } else {
-    count = connection_->try_write(bytes);
+  std::ptrdiff_t count = -1;
+  try {
+    if (how == How::kNow) {
+      count = connection_->try_write(bytes);
+    } else if (connection_->write(bytes)) {
+      count = static_cast<std::ptrdiff_t>(bytes.size());
+    }
+  } catch (const std::exception&) {  // no memory; what has left of the bytes is not known
   }
   if (count < 0) {
     // The reader notices that the connection is closed and does the rest.

@@ -69,8 +69,10 @@ class ControlWriter {
   template <class Message>
   void send_last(const Message& message) EXCLUDES(mutex_) {
     if (!mutex_.try_lock()) return;
-    add(message, 0);
-    mutex_.unlock();
+    {
+      const MutexLock lock(mutex_, AdoptLock{});
+      add(message, 0);
+    }
     submit_now();
   }
   // Sends as much as the socket takes without blocking.
