@@ -159,8 +159,6 @@ TEST_P(ResourcesTest, TheNthFails) {
 
 // More and more succeed before.
 TEST_P(ResourcesTest, AllFromTheNthOnFail) {
-  // Its words about the end of a session lose a race at times: "the session is over".
-  if (GetParam() == Kind::kDescriptor && g_setup.process == "daemon") GTEST_SKIP() << "not of daemons yet";
   for (std::uint64_t n = 1; round(n, kAll) != 0; n += 1 + n / 2) expect_fresh_session();
 }
 
