@@ -242,7 +242,7 @@ TEST_F(EventWaitersTest, WhoSeesAnEndDoesNotWaitForAThreadThatIsReporting) {
 
 TEST_F(EventWaitersTest, ThreadsEndWithTheirSession) {
   const cl_event start = gate(), end = marker(queue(0), {start});
-  const Ref<EventWaiters> waiters = make_ref<EventWaiters>();
+  const Ref<EventWaiters> waiters = make_ref<EventWaiters>(CompletionNotifier::Failed());
   waiters->add(context_);
   CompletionNotifier::Function function = noting(1);
   ASSERT_TRUE(waiters->wait(end, function));
@@ -260,7 +260,7 @@ TEST_F(EventWaitersTest, OtherContextsAreLeftAlone) {
   cl_int error = CL_SUCCESS;
   cl_context other = clCreateContext(nullptr, 1, &device_, nullptr, nullptr, &error);
   const cl_event event = clCreateUserEvent(other, &error);
-  const Ref<EventWaiters> waiters = make_ref<EventWaiters>();
+  const Ref<EventWaiters> waiters = make_ref<EventWaiters>(CompletionNotifier::Failed());
   waiters->add(context_);
   EventWaiters::Function function = [](cl_int) {};
   EXPECT_FALSE(waiters->wait(event, function));
