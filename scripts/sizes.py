@@ -28,7 +28,7 @@ PARTS = (
 )
 # What the core may have. The aim is 40,000 lines of C++, 100 messages and 14 variables. Lower a budget when it can be
 # lowered; raising one is a commit of its own that says why.
-BUDGETS = {"lines of C++ in the core": 0, "messages": 0, "variables": 0}
+BUDGETS = {"lines of C++ in the core": 54_050, "messages": 111, "variables": 19}
 CXX = "C++ and OpenCL C"
 C_LIKE = {".h", ".cpp", ".cl", ".def"}
 # A text or a comment, whichever begins first.
