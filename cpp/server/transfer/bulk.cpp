@@ -10,6 +10,13 @@
 #include "server/util/protocol_error.h"
 
 namespace remotecl::server {
+namespace {
+
+ProtocolError not_as_announced(TransferId id) {
+  return ProtocolError("transfer " + std::to_string(id) + " is not pushed, or not in this size");
+}
+
+}  // namespace
 
 BulkReceiver::BulkReceiver(TransferTable& table, Outbox& outbox, Pushes pushes, unsigned channel)
     : table_(table), outbox_(outbox), pushes_(pushes), channel_(channel), held_(table.counters()) {}
@@ -22,12 +29,12 @@ void BulkReceiver::count_expected() {
 void BulkReceiver::announce_push(TransferId id, std::uint64_t size) {
   MutexLock lock(mutex_);
   const auto at = expected_.find(id);
-  if (at != expected_.end() && !at->second.is_announced && at->second.pushed == size) {
-    at->second.is_announced = true;
-  } else {
+  if (at == expected_.end() || at->second.is_announced) {
     expect_push(id, size);
-    changed_.notify_all();
+    return changed_.notify_all();
   }
+  if (at->second.pushed != size) throw not_as_announced(id);
+  at->second.is_announced = true;
 }
 
 // Throws ProtocolError, HeldTooMuch.
@@ -113,7 +120,7 @@ Ref<IncomingTransfer> BulkReceiver::begin_pushed(const BulkHeader& header) {
     }
     Expected& expected = at->second;
     if (expected.pushed != header.size || expected.begun) {
-      throw ProtocolError("transfer " + std::to_string(header.transfer) + " is not pushed, or not in this size");
+      throw not_as_announced(header.transfer);
     }
     const bool is_over = expected.transfer || expected.dropped;
     if (!is_over && changed_.wait_until(mutex_, end) == std::cv_status::no_timeout) continue;

@@ -92,7 +92,7 @@ TEST_P(PushTest, BytesThatWereAnnouncedInAnotherSizeEndTheSession) {
   client_.push_bulk(other.transfer, bytes_of(8));
   EXPECT_EQ(client_.event_status(other.event), CL_COMPLETE);
   client_.send(EnqueueWrite{queue_, push.event, 0, 0, kSize / 2, push.transfer, {}, {}, 1});
-  expect_session_error(client_, "in use");
+  expect_session_error(client_, "not in this size");
 }
 
 // They would be read as those of the larger one.
