@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-
 namespace remotecl::server {
 
 void StoredArgument::set(const KernelArgument& argument) {

@@ -49,7 +49,8 @@ Daemon::~Daemon() {
   if (told_to_end_ || process_.running()) return;
   if (const int status = process_.status(); status != 0) {
     std::fprintf(stderr, "the daemon at %s ended by itself: %s %d\n", address_.c_str(),
-                 WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+                 WIFSIGNALED(status) ? "signal" : "status",
+                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
   }
 }
 
