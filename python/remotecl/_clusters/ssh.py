@@ -150,8 +150,8 @@ class SSHCluster(Cluster[SSHServer]):
         hosts: the machines, as ssh takes them: aliases, ``user@host``.
         devices: which devices a daemon serves, see `Server`; or a mapping from each host to that.
         tunnel: whether to reach the daemons through ssh.
-        tls: whether data is encrypted by TLS; None: if there is no tunnel. **Without either, anybody who controls the
-        network can read and change it.**
+        tls: whether data is encrypted by TLS; None: if there is no tunnel. Without either, anybody who controls the
+        network can read and change it.
         command: the command that runs the daemon there, for the shell there; its options are appended. Searched in
         ``PATH`` and ``~/.local/bin``.
         python: a Python there whose ``remotecl`` is used instead of `command`, such as ``"~/venv/bin/python"``.

@@ -50,7 +50,7 @@ class RdmaStats:
         bytes_sent, bytes_received: by RDMA.
         tcp_bytes_sent, tcp_bytes_received: bulk data by TCP, or by shared memory within a machine.
         bytes_copied, system_calls: what RDMA has cost this process, as in :class:`RdmaTotals`; None where another
-        process counts.
+            process counts.
 
     Example::
 
