@@ -28,7 +28,9 @@ class Outbox {
   Outbox(Connection& connection, const Ref<SessionCounters>& counters)
       : connection_(connection),
         small_bytes_max_(std::min(kSmallBytesMax, counters->quota().limits().host / 8)),
-        held_(counters) {}
+        held_(counters) {
+    pending_.reserve(kLazyBytesMax);  // so that the last words of a session fit where there is no memory
+  }
   ~Outbox() { stop(); }
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
