@@ -53,3 +53,13 @@ function(remotecl_add_extras target)
     endif()
   endforeach()
 endfunction()
+
+# Adds the subfolder of each extra that this build has.
+function(remotecl_add_extra_folders)
+  foreach(folder kernel_sockets rdma scheduling streams)
+    string(TOUPPER ${folder} extra)
+    if(REMOTECL_${extra})
+      add_subdirectory(${folder})
+    endif()
+  endforeach()
+endfunction()

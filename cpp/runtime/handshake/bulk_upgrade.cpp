@@ -35,16 +35,17 @@ std::unique_ptr<Connection> share_memory(std::unique_ptr<Connection> connection,
 
 // The accepting side says where it can be reached by RDMA. The connection goes on without waiting for that.
 std::shared_ptr<OffloadedStream> add_rdma(Connection& connection, const Address& peer, const BulkEnd& end) {
-  const BrokenConnection lost("a connection for bulk data with " + peer.text() + " was lost", true);
   if (end.side == BulkEnd::Side::kAccepts) {
     RdmaOffer offer{};
     auto offloaded = end.rdma->offer(end, offer);
-    if (!connection.write(encode_frame<RdmaOffer, kRdmaOfferSize>(offer))) throw lost;
-    return offloaded;
+    if (connection.write(encode_frame<RdmaOffer, kRdmaOfferSize>(offer))) return offloaded;
+  } else {
+    std::array<std::byte, kRdmaOfferSize> offer;
+    if (read_before(connection, offer, Patience::of_server(end.window))) {
+      return bulk_offload()->connect(decode_frame<RdmaOffer>(offer), end);
+    }
   }
-  std::array<std::byte, kRdmaOfferSize> offer;
-  if (!read_before(connection, offer, Patience::of_server(end.window))) throw lost;
-  return bulk_offload()->connect(decode_frame<RdmaOffer>(offer), end);
+  throw BrokenConnection("a connection for bulk data with " + peer.text() + " was lost", true);
 }
 
 // Where no RDMA is beside the stream.

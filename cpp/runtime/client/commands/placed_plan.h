@@ -6,8 +6,8 @@
 
 namespace remotecl {
 
-// What is told which memory a command uses. Other such receivers are no part of it: plans name their memory to any type
-// that has these functions.
+// Receives the memory that a plan uses. Plans name it to any type that has these functions; a QueuePlacement needs one
+// such type.
 class MemoryUses {
  public:
   virtual void reads(const MemoryObject& memory, ByteRange range) REQUIRES(kMemoryMutex) = 0;
